@@ -1,0 +1,1 @@
+"""Binlog bytes to an index and to row images. Opens no socket."""

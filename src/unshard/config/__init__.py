@@ -1,0 +1,1 @@
+"""What the user writes: task and source files in DM's format, read strictly."""

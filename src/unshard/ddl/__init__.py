@@ -1,0 +1,1 @@
+"""DDL statements: parse, rewrite, track, carry out once."""

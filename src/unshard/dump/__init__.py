@@ -1,0 +1,1 @@
+"""The dump unit: a consistent snapshot, chunk by chunk, to files."""

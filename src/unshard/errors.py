@@ -1,0 +1,147 @@
+"""What went wrong, where, why, and what to do next.
+
+Every error that a user can see is one `UnshardError`::
+
+    UnshardError
+     ├─ ConfigError     a task or source file
+     ├─ SourceError     the upstream server
+     ├─ TargetError     the downstream server
+     ├─ BinlogError     bytes of a binlog or relay file
+     ├─ RelayError      the relay log on disk
+     ├─ DumpError       dump files, written or read
+     ├─ LoadError       the full load
+     ├─ SyncError       planning and applying batches
+     ├─ DdlError        a DDL statement that can't be carried out
+     └─ EngineError     Spark itself
+
+Codes, texts and hints stand in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a
+Spark task to the driver as the dict of `to_dict`, never as a traceback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from unshard.error_catalogue import CATALOGUE
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place an error speaks of; parts that don't apply stay None.
+
+    `position` is `file:offset` of the binlog, `table` is `schema.table` as the user knows it.
+    """
+
+    source: str | None = None
+    table: str | None = None
+    position: str | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        named = (("source", self.source), ("table", self.table), ("binlog", self.position), ("file", self.file))
+        return ", ".join(f"{name} {value}" for name, value in named if value)
+
+
+@dataclass(slots=True, eq=False)
+class UnshardError(Exception):
+    """One failure, complete enough to act on.
+
+    `code` is a key of `CATALOGUE`; `values` fill its text and hint. `cause` is the lower-level message,
+    kept as text so that the error pickles; it must hold no credentials.
+    """
+
+    code: str
+    where: Where = field(default_factory=Where)
+    cause: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+
+    scope: ClassVar[str] = "bug"
+
+    def __post_init__(self) -> None:
+        Exception.__init__(self, self.code)
+        CATALOGUE[self.code]
+
+    @property
+    def message(self) -> str:
+        return CATALOGUE[self.code].message.format_map(self.values)
+
+    @property
+    def hint(self) -> str:
+        return CATALOGUE[self.code].hint.format_map(self.values)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same call may succeed when it is made again with nothing changed by a human."""
+        return CATALOGUE[self.code].retryable
+
+    def __str__(self) -> str:
+        place = f" [{self.where}]" if str(self.where) else ""
+        cause = f"\n  why: {self.cause}" if self.cause else ""
+        return f"{self.code}{place}: {self.message}{cause}\n  what to do: {self.hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.code, self.where, self.cause, self.values))
+
+    def at(self, **place: str | None) -> UnshardError:
+        """The same error with more of its place known; parts already set are kept."""
+        known = {name: value for name, value in asdict(self.where).items() if value is not None}
+        return type(self)(self.code, Where(**{**place, **known}), self.cause, self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `error_from_dict`."""
+        return {
+            "kind": type(self).__name__,
+            "code": self.code,
+            "where": asdict(self.where),
+            "cause": self.cause,
+            "values": self.values,
+        }
+
+
+class ConfigError(UnshardError):
+    scope = "config"
+
+
+class SourceError(UnshardError):
+    scope = "source"
+
+
+class TargetError(UnshardError):
+    scope = "target"
+
+
+class BinlogError(UnshardError):
+    scope = "source"
+
+
+class RelayError(UnshardError):
+    scope = "source"
+
+
+class DumpError(UnshardError):
+    scope = "source"
+
+
+class LoadError(UnshardError):
+    scope = "target"
+
+
+class SyncError(UnshardError):
+    scope = "target"
+
+
+class DdlError(UnshardError):
+    scope = "target"
+
+
+class EngineError(UnshardError):
+    scope = "engine"
+
+
+KINDS: dict[str, type[UnshardError]] = {kind.__name__: kind for kind in UnshardError.__subclasses__()}
+
+
+def error_from_dict(form: dict[str, Any]) -> UnshardError:
+    """The error that `UnshardError.to_dict` wrote."""
+    return KINDS[form["kind"]](form["code"], Where(**form["where"]), form["cause"], form["values"])

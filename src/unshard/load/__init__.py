@@ -1,0 +1,1 @@
+"""The load unit: dump files into the target, each piece once."""

@@ -1,0 +1,34 @@
+"""Row changes in Arrow: what decoding yields and what crosses the exchange."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import pyarrow as pa
+
+
+class Op(IntEnum):
+    """What an image or a change is. UPDATE_BEFORE and UPDATE_AFTER stand side by side with one `seq`."""
+
+    INSERT = 1
+    UPDATE_BEFORE = 2
+    UPDATE_AFTER = 3
+    DELETE = 4
+    UPDATE = 5
+    REPLACE = 6
+
+
+IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.int64(), nullable=False))
+"""The first two columns of every batch of row images; the table's own columns follow, by name and in order."""
+
+EXCHANGE_SCHEMA = pa.schema(
+    [
+        pa.field("target", pa.int32(), nullable=False),
+        pa.field("op", pa.int8(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("key", pa.binary(), nullable=False),
+        pa.field("old_key", pa.binary()),
+        pa.field("row", pa.binary()),
+    ]
+)
+"""Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`."""

@@ -1,0 +1,1 @@
+"""What both ends share: connections, structures, types, quoting."""

@@ -1,0 +1,108 @@
+"""Connections to either end, and the server's errors turned into ours at this one boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import MySQLdb
+from MySQLdb.constants import CLIENT
+
+from unshard.errors import SourceError, TargetError, UnshardError
+
+Side = Literal["source", "target"]
+
+CANT_REACH = frozenset({2002, 2003, 2005, 1040, 1129})
+REFUSED = frozenset({1044, 1045, 1698, 1130})
+LOST = frozenset({2006, 2013, 2055, 1053, 1317, 1927})
+_TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server is and how to log in; `session` are session variables to set on each connection."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(default="", repr=False)
+    session: tuple[tuple[str, str], ...] = ()
+    ssl: tuple[tuple[str, str], ...] = ()
+
+    def with_session(self, **variables: str) -> Endpoint:
+        """The same endpoint with more session variables; those already set by the user win."""
+        return replace(self, session=tuple({**variables, **dict(self.session)}.items()))
+
+
+def connect(endpoint: Endpoint, side: Side, *, text: bool = True) -> Any:
+    """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
+
+    `text=False` leaves every value the bytes that the server sent (bulk reads). Raises SourceError or
+    TargetError 001 (can't reach, retryable) or 002 (refused).
+    """
+    options: dict[str, Any] = {}
+    if not text:
+        options = {"conv": {}, "use_unicode": False}
+    if endpoint.ssl:
+        options["ssl"] = dict(endpoint.ssl)
+    variables = {"time_zone": "+00:00", **dict(endpoint.session)}
+    assignments = ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
+    try:
+        return MySQLdb.connect(
+            host=endpoint.host,
+            port=endpoint.port,
+            user=endpoint.user,
+            password=endpoint.password,
+            charset="utf8mb4",
+            autocommit=True,
+            connect_timeout=_TIMEOUT_SECONDS,
+            init_command=f"SET {assignments}",
+            client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
+            local_infile=False,
+            **options,
+        )
+    except MySQLdb.Error as error:
+        raise server_error(error, endpoint, side) from error
+
+
+def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:
+    """The error of the catalogue that a driver error stands for; the statement is cut to 200 characters."""
+    kind = SourceError if side == "source" else TargetError
+    number = error.args[0] if error.args else 0
+    place = {"host": endpoint.host, "port": endpoint.port, "user": endpoint.user}
+    cause = f"{number}: {error.args[1]}" if len(error.args) > 1 else str(error)
+    prefix = side.upper()
+    if number in CANT_REACH:
+        return kind(f"{prefix}-001", cause=cause, values=place)
+    if number in REFUSED:
+        return kind(f"{prefix}-002", cause=cause, values=place)
+    if number in LOST:
+        return kind(f"{prefix}-003", cause=cause, values=place)
+    return kind(f"{prefix}-004", cause=cause, values={"statement": statement[:200]})
+
+
+@contextmanager
+def session(endpoint: Endpoint, side: Side) -> Iterator[Any]:
+    """A connection that is closed at the end, with driver errors turned into ours."""
+    connection = connect(endpoint, side)
+    try:
+        yield connection
+    except MySQLdb.Error as error:
+        raise server_error(error, endpoint, side) from error
+    finally:
+        connection.close()
+
+
+def rows(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """All rows of one statement. Raises MySQLdb.Error as it comes; `session` translates it."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, tuple(values) or None)
+        return list(cursor.fetchall())
+
+
+def _literal(value: str) -> str:
+    if value.lstrip("-").isdigit():
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,99 @@
+"""Table structures read from a server: `information_schema` and SHOW CREATE TABLE to a `Table`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from unshard.model.table import Column, Index, Table, TableName
+from unshard.mysql.connection import rows
+
+SYSTEM_SCHEMAS = frozenset(
+    {"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema", "dm_heartbeat"}
+)
+"""Schemas that are never migrated (reference of DM, section 5.1), in lower case."""
+
+_COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
+_MEMBER = re.compile(r"'((?:[^']|'')*)'")
+
+_COLUMNS = """
+SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
+       CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, EXTRA, COLUMN_DEFAULT
+  FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION
+"""
+_INDEXES = """
+SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE
+  FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
+ ORDER BY INDEX_NAME, SEQ_IN_INDEX
+"""
+
+
+def table_names(connection: Any) -> tuple[TableName, ...]:
+    """Every base table outside the system schemas, sorted."""
+    found = rows(
+        connection,
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'",
+    )
+    return tuple(sorted(TableName(*name) for name in found if name[0].lower() not in SYSTEM_SCHEMAS))
+
+
+def read_table(connection: Any, name: TableName) -> Table | None:
+    """The structure of one table as the server has it now, or None where there is no such table."""
+    columns = tuple(_column(row) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
+    if not columns:
+        return None
+    create_sql = create_statement(connection, name)
+    return Table(
+        name=name,
+        columns=columns,
+        indexes=_indexes(rows(connection, _INDEXES, (name.schema, name.table))),
+        create_sql=create_sql,
+        foreign_keys=" FOREIGN KEY " in create_sql,
+    )
+
+
+def create_statement(connection: Any, name: TableName) -> str:
+    """SHOW CREATE TABLE without the AUTO_INCREMENT counter, which is data and not structure."""
+    (row,) = rows(connection, f"SHOW CREATE TABLE {name.quoted}")
+    return _COUNTER.sub("", str(row[1]), count=1)
+
+
+def _column(row: tuple[Any, ...]) -> Column:
+    name, kind, definition, nullable, charset, collation, length, precision, scale, fsp, extra, default = row
+    extra = (extra or "").lower()
+    return Column(
+        name=name,
+        type=kind.lower(),
+        definition=definition,
+        nullable=nullable == "YES",
+        charset=charset,
+        collation=collation,
+        length=int(length or 0),
+        precision=int(precision or 0),
+        scale=int(scale or 0),
+        fsp=int(fsp or 0),
+        members=_members(kind, definition),
+        generated="generated" in extra and "default_generated" not in extra,
+        auto_increment="auto_increment" in extra,
+        invisible="invisible" in extra,
+        has_default=default is not None or nullable == "YES" or "auto_increment" in extra,
+    )
+
+
+def _members(kind: str, definition: str) -> tuple[str, ...]:
+    if kind.lower() not in ("enum", "set"):
+        return ()
+    return tuple(member.replace("''", "'") for member in _MEMBER.findall(definition))
+
+
+def _indexes(found: Iterable[tuple[Any, ...]]) -> tuple[Index, ...]:
+    parts: dict[str, list[tuple[str, int]]] = {}
+    unique: dict[str, bool] = {}
+    for name, column, prefix, non_unique in found:
+        parts.setdefault(name, []).append((column, int(prefix)))
+        unique[name] = not int(non_unique)
+    return tuple(
+        Index(name, tuple(c for c, _ in columns), tuple(p for _, p in columns), unique[name])
+        for name, columns in parts.items()
+    )

@@ -1,0 +1,1 @@
+"""The relay log: the upstream's binlog files, kept byte for byte."""

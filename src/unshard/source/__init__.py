@@ -1,0 +1,1 @@
+"""The upstream server: snapshots and the replica stream."""

@@ -1,0 +1,1 @@
+"""Spark sessions and jobs: the only importer of pyspark."""

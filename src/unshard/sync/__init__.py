@@ -1,0 +1,1 @@
+"""The sync unit: follow the relay log and apply it exactly once."""

@@ -1,0 +1,1 @@
+"""The downstream server: statements, meta tables, receipts."""

@@ -1,0 +1,1 @@
+"""Throwaway servers, workloads and the reference database, for tests, bench and demo."""

@@ -1,0 +1,1 @@
+"""Filter, route and map rows and names. Pure."""
