@@ -1,0 +1,56 @@
+"""Work shipped to Spark: a list of payloads, one task each, results in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from unshard.errors import EngineError
+
+Task = Callable[[bytes], bytes]
+WAVE = 256
+"""Payloads a job carries at most: they travel in the job's closure."""
+
+_RESULT = "id long, result binary"
+
+
+def run_tasks(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool = False) -> list[bytes]:
+    """Run `task(payload)` once for each payload in Spark Python workers; the results in the payloads' order.
+
+    `task` must be importable by name and safe to run again: Spark retries lost tasks and may speculate.
+    Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002.
+    With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all.
+    """
+    results: list[bytes] = []
+    for start in range(0, len(payloads), WAVE):
+        results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
+    return results
+
+
+def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool) -> list[bytes]:
+    count = len(payloads)
+
+    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                result = task(payloads[number])
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([number], pa.int64()), pa.array([result], pa.binary())], ["id", "result"]
+                )
+
+    frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT, barrier=barrier)
+    try:
+        found = frame.toArrow().to_pylist()
+    except Exception as error:
+        raise EngineError("ENGINE-002", cause=_root_cause(str(error)), values={"task": task.__name__}) from error
+    by_number = {row["id"]: row["result"] for row in found}
+    return [by_number[number] for number in range(count)]
+
+
+def _root_cause(text: str) -> str:
+    """The last line of the Python traceback that Spark wraps into its own error."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "  File"))]
+    errors = [line for line in lines if "Error" in line or "Exception" in line]
+    return (errors or lines or [""])[-1].strip()[:500]

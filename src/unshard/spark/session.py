@@ -1,0 +1,84 @@
+"""One Spark session a process, quiet on the terminal and with nothing that two attempts could disagree on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from unshard.errors import EngineError
+
+LOCAL_CONF: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "768m",
+    "spark.scheduler.mode": "FAIR",
+    "spark.python.worker.reuse": "true",
+    "spark.python.use.daemon": "true",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.cleaner.periodicGC.interval": "10min",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true",
+}
+"""Settings for `local[…]`: a small heap (rows live in Python), no adaptive plans, no listening console.
+
+The C1 compiler alone is enough for what the JVM does here and leaves the second core to the data.
+"""
+
+
+@contextmanager
+def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Iterator[SparkSession]:
+    """The session for a run; stopped at the end. What Spark and the JVM print goes to `log_file`.
+
+    Executors run this very interpreter. User settings in `conf` win over `LOCAL_CONF`. Raises EngineError
+    ENGINE-001 where Spark can't be started (no Java, master out of reach).
+    """
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("unshard")
+    if master.startswith("sc://"):
+        builder = builder.remote(master)
+    else:
+        builder = builder.master(master)
+        for name, value in LOCAL_CONF.items():
+            builder = builder.config(name, value)
+        builder = builder.config("spark.sql.warehouse.dir", str(log_file.parent / "spark-warehouse"))
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with _child_stderr_to(log_file):
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            raise EngineError(
+                "ENGINE-001", cause=str(error).strip()[:500], values={"master": master, "log": str(log_file)}
+            ) from error
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _child_stderr_to(path: Path) -> Iterator[None]:
+    """Children started meanwhile (the JVM, and through it the Python workers) inherit the file as stderr."""
+    kept = os.dup(2)
+    sys.stderr.flush()
+    with path.open("ab") as sink:
+        os.dup2(sink.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,119 @@
+"""What a batch is: ranges of relay files, the tables in them, and how their rows are shared out.
+
+A `BatchPlan` is all that a task gets, and two attempts at one batch get equal plans: same ranges, partitions
+and chunk sizes, hence the same chunks in the same order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from unshard.model.position import Position
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint
+from unshard.target.meta import MetaTables
+from unshard.transform.column_mapping import ColumnMapping
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`."""
+
+    path: str
+    file: str
+    start: int
+    end: int
+    seq_base: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPlan:
+    """How one target table is written.
+
+    `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
+    table lives in one partition and keeps the order of its changes: its key alone doesn't tell which
+    changes may pass each other. `bytewise` are key columns whose text has to be compared byte by byte.
+    """
+
+    id: int
+    name: TableName
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    ordered: bool = False
+    keyless: bool = False
+    bytewise: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot)."""
+
+    table: Table
+    target: TargetPlan
+    mapping: ColumnMapping | None = None
+    after: Position | None = None
+
+    def fingerprint(self) -> str:
+        """A digest of all that decides how rows become SQL; equal in every attempt at a batch."""
+        columns = [[c.name, c.definition, c.collation, c.generated] for c in self.table.columns]
+        target = self.target
+        parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
+        text = json.dumps([*parts, repr(self.mapping), str(self.after)])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a batch is cut: fixed for the batch when it is planned, kept in its plan."""
+
+    partitions: int
+    chunk_rows: int
+    chunk_bytes: int = 4 << 20
+    compact: bool = True
+    multiple_rows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """One batch of one source, ready to run. `shares` is how many tasks divide the partitions."""
+
+    source: str
+    epoch: int
+    batch_id: int
+    begin: Position
+    end: Position
+    ranges: tuple[Range, ...]
+    checksum: bool
+    shape: Shape
+    tables: tuple[TablePlan, ...]
+    meta: MetaTables
+    target: Endpoint = field(repr=False)
+    shares: int = 1
+    shuffled: bool = False
+
+    def by_name(self) -> dict[TableName, TablePlan]:
+        return {plan.table.name: plan for plan in self.tables}
+
+    def targets(self) -> dict[int, TargetPlan]:
+        return {plan.target.id: plan.target for plan in self.tables}
+
+    def partitions_of(self, share: int) -> tuple[int, ...]:
+        """The partitions that task number `share` applies."""
+        return tuple(range(share, self.shape.partitions, self.shares))
+
+    def to_json(self) -> dict[str, Any]:
+        """What is written with the batch: enough to plan the same batch again and to notice if it isn't."""
+        shape = self.shape
+        return {
+            "kind": "rows",
+            "ranges": [[r.file, r.start, r.end] for r in self.ranges],
+            "shape": [shape.partitions, shape.chunk_rows, shape.chunk_bytes, shape.compact, shape.multiple_rows],
+            "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
+        }
+
+
+def shape_from_json(plan: dict[str, Any]) -> Shape:
+    return Shape(*plan["shape"])

@@ -1,0 +1,46 @@
+"""Step *compact*: of all changes of one key in a batch, only what they come to.
+
+| first change | last change | becomes |
+|---|---|---|
+| INSERT | INSERT or UPDATE | INSERT (new values of the last) |
+| INSERT | DELETE | DELETE (finds nothing unless the row was there) |
+| UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last) |
+| UPDATE or DELETE | DELETE | DELETE |
+
+The first change tells whether the row was there before the batch, the last whether it is there after
+(seeds/001 gives the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now.
+Ordered tables pass through.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from unshard.model.change import Op
+
+
+def compact(changes: pa.Table) -> pa.Table:
+    """Changes in the order of `seq`, one at most for each (target, key), in the order of their last `seq`.
+
+    `changes` holds no ordered tables. Where an INSERT is followed by a DELETE, the DELETE comes out with an
+    `old_key` (empty), which says that finding nothing is right.
+    """
+    if len(changes) < 2:
+        return changes
+    numbered = changes.select(["target", "key"]).append_column("n", pa.array(np.arange(len(changes), dtype=np.int64)))
+    groups = numbered.group_by(["target", "key"], use_threads=False).aggregate([("n", "min"), ("n", "max")])
+    if len(groups) == len(changes):
+        return changes
+    first = groups.column("n_min").to_numpy()
+    last = groups.column("n_max").to_numpy()
+    order = np.argsort(last)
+    first, last = first[order], last[order]
+    op = changes.column("op").to_numpy()
+    born, dies = op[first] == Op.INSERT, op[last] == Op.DELETE
+    result = np.where(dies, np.int8(Op.DELETE), np.where(born, np.int8(Op.INSERT), np.int8(Op.UPDATE)))
+    kept = changes.take(pa.array(last)).combine_chunks()
+    unborn = born & dies
+    flag = pa.array([b""], pa.binary()).take(pa.array(np.zeros(len(last), dtype=np.int64), mask=~unborn))
+    kept = kept.set_column(changes.schema.get_field_index("op"), changes.schema.field("op"), pa.array(result))
+    return kept.set_column(changes.schema.get_field_index("old_key"), changes.schema.field("old_key"), flag)

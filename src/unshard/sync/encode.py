@@ -1,0 +1,151 @@
+"""Step *encode*: row images of one table become changes in SQL text, each with its partition.
+
+| images | key | becomes |
+|---|---|---|
+| INSERT | | INSERT |
+| DELETE | | DELETE |
+| UPDATE_BEFORE, UPDATE_AFTER | same | UPDATE |
+| UPDATE_BEFORE, UPDATE_AFTER | changed | DELETE of the old, INSERT of the new |
+| UPDATE_BEFORE, UPDATE_AFTER | ordered table | UPDATE that finds the row by `old_key` |
+
+`key` and `row` are written so that the texts of neighbouring rows, as they lie in the Arrow buffer, are the
+statement's own list: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.kernels.literals import partition_of, render
+from unshard.model.change import EXCHANGE_SCHEMA, Op
+from unshard.model.table import Column, quote_name
+from unshard.sync.batch import TablePlan, TargetPlan
+
+ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
+"""The exchange schema with the partition that a change belongs to."""
+
+
+def key_suffix(target: TargetPlan) -> bytes:
+    """What ends each key text, and is cut from the last one of a list."""
+    return b"," if len(target.key) == 1 and not target.keyless else b") OR "
+
+
+def encode(plan: TablePlan, batch: pa.RecordBatch, partitions: int, mine: np.ndarray | None) -> tuple[pa.RecordBatch, int]:
+    """Encode the images of one table; with `mine`, only changes of those partitions are kept.
+
+    Returns a batch of ENCODED_SCHEMA in the order of `seq`, and how many changes there were before `mine`
+    chose. Called in a Spark task; pure.
+    """
+    target = plan.target
+    op = batch.column("op").to_numpy(zero_copy_only=False)
+    before = np.flatnonzero(op == Op.UPDATE_BEFORE)
+    key = _keys(plan, batch)
+    new_op = np.where(op == Op.UPDATE_AFTER, np.int8(Op.UPDATE), op).astype(np.int8)
+    kept = np.ones(len(op), dtype=bool)
+    if target.ordered:
+        kept[before] = False
+        name = pa.array([str(target.name).encode()], pa.binary())
+        part = np.full(len(op), partition_of(name, partitions)[0], dtype=np.int32)
+    else:
+        if len(before):
+            same = pc.equal(key.take(pa.array(before)), key.take(pa.array(before + 1))).to_numpy(zero_copy_only=False)
+            kept[before[same]] = False
+            new_op[before[~same]] = Op.DELETE
+            new_op[before[~same] + 1] = Op.INSERT
+        part = partition_of(key, partitions)
+    seen = int(kept.sum())
+    if mine is not None:
+        kept &= np.isin(part, mine)
+    index = np.flatnonzero(kept)
+    if len(index) == len(op):
+        chosen, keys = batch, key
+    else:
+        chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
+    new_op, part = new_op[index], part[index]
+    seq = batch.column("seq").to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
+    old_key = _old_keys(key, index, new_op) if target.ordered else pa.nulls(len(index), pa.binary())
+    columns = [
+        pa.array(np.full(len(index), target.id, dtype=np.int32)),
+        pa.array(new_op),
+        pa.array(seq),
+        keys,
+        old_key,
+        _rows(plan, chosen, new_op),
+        pa.array(part),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA), seen
+
+
+def _keys(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
+    target = plan.target
+    columns = [plan.table.column(name) for name in target.key]
+    arrays = [_exact(batch.column(column.name)) for column in columns]
+    if len(columns) == 1 and not target.keyless:
+        prefixes = [b""]
+    else:
+        equal = b"<=>" if target.keyless else b"="
+        names = [_comparable(column, bytewise=column.name in target.bytewise) for column in columns]
+        prefixes = [(b" AND " if i else b"(") + name + equal for i, name in enumerate(names)]
+    return render(arrays, prefixes, key_suffix(target), [is_bare(column) for column in columns])
+
+
+def _old_keys(key: pa.Array, index: np.ndarray, op: np.ndarray) -> pa.Array:
+    """The key before the change for UPDATEs (its image lies one above), null for the rest."""
+    return key.take(pa.array(np.maximum(index - 1, 0), mask=op != Op.UPDATE))
+
+
+def _rows(plan: TablePlan, batch: pa.RecordBatch, op: np.ndarray) -> pa.Array:
+    """The new values: a VALUES tuple, or assignments for an UPDATE of an ordered table; null for DELETE."""
+    if not plan.target.ordered:
+        return _scatter(_tuples(plan, batch, op != Op.DELETE), op != Op.DELETE)
+    updates = op == Op.UPDATE
+    inserts = op == Op.INSERT
+    assigned = _scatter(_assignments(plan, batch, updates), updates)
+    return pc.coalesce(assigned, _scatter(_tuples(plan, batch, inserts), inserts))
+
+
+def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:
+    prefixes = [b","] * len(plan.target.columns)
+    prefixes[0] = b"("
+    return _render_columns(plan, batch, wanted, prefixes, b"),")
+
+
+def _assignments(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:
+    names = [quote_name(name).encode() + b"=" for name in plan.target.columns]
+    return _render_columns(plan, batch, wanted, [(b"," if i else b"") + name for i, name in enumerate(names)], b"")
+
+
+def _render_columns(
+    plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, prefixes: list[bytes], suffix: bytes
+) -> pa.Array:
+    rows = batch if wanted.all() else batch.filter(pa.array(wanted))
+    columns = [plan.table.column(name) for name in plan.target.columns]
+    arrays = [rows.column(column.name) for column in columns]
+    return render(arrays, prefixes, suffix, [is_bare(column) for column in columns])
+
+
+def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
+    """Spread `values` over the places where `wanted` holds, null elsewhere."""
+    if len(values) == len(wanted):
+        return values
+    index = np.cumsum(wanted) - 1
+    return values.take(pa.array(np.maximum(index, 0), mask=~wanted)) if len(values) else pa.nulls(len(wanted), pa.binary())
+
+
+def is_bare(column: Column) -> bool:
+    """Whether the column's text goes into SQL without quotes."""
+    return column.type == "decimal"
+
+
+def _exact(values: Any) -> Any:
+    """FLOAT as the double it is: a FLOAT column compares as a double, so the short text would miss it."""
+    return values.cast(pa.float64()) if values.type == pa.float32() else values
+
+
+def _comparable(column: Column, *, bytewise: bool) -> bytes:
+    name = quote_name(column.name).encode()
+    return b"CAST(CONVERT(" + name + b" USING utf8mb4) AS BINARY)" if bytewise else name

@@ -1,0 +1,161 @@
+"""Step *merge*: ordered changes become chunks of statements, many rows in one where that is the same.
+
+| change | statement | rows a statement |
+|---|---|---|
+| INSERT | `INSERT INTO … VALUES (…),(…)` | many |
+| UPDATE | `INSERT INTO … VALUES (…),(…) ON DUPLICATE KEY UPDATE …` | many |
+| DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
+| UPDATE, ordered table | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
+
+An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one are
+ordered, so they never get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unshard.model.change import Op
+from unshard.model.table import quote_name
+from unshard.sync.batch import Shape, TargetPlan
+from unshard.sync.encode import key_suffix
+
+STATEMENT_BYTES = 1 << 20
+"""Bytes after which a list is closed and the next statement begins; a single row may be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row."""
+
+    sql: bytes
+    op: Op
+    target: int
+    rows: int
+    may_miss: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one transaction applies. Chunks of a partition are numbered from 1."""
+
+    number: int
+    rows: int
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """One binary column as its buffer: row i is `data[offsets[i]:offsets[i+1]]`."""
+
+    offsets: np.ndarray
+    data: memoryview
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Texts:
+        array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        _, offsets, data = array.buffers()
+        view = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1]
+        return cls(view, memoryview(data) if data is not None else memoryview(b""))
+
+    def slice(self, start: int, end: int) -> bytes:
+        return bytes(self.data[self.offsets[start] : self.offsets[end]])
+
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    op: np.ndarray
+    target: np.ndarray
+    key: _Texts
+    old_key: _Texts
+    flagged: np.ndarray
+    row: _Texts
+
+
+def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape) -> Iterator[Chunk]:
+    """Cut `changes` into chunks, lazily. Pure; the same cuts for the same input."""
+    if not len(changes):
+        return
+    columns = _Columns(
+        op=changes.column("op").to_numpy(),
+        target=changes.column("target").to_numpy(),
+        key=_Texts.of(changes.column("key")),
+        old_key=_Texts.of(changes.column("old_key")),
+        flagged=changes.column("old_key").is_valid().to_numpy(),
+        row=_Texts.of(changes.column("row")),
+    )
+    sizes = np.cumsum(columns.key.sizes().astype(np.int64) + columns.row.sizes() + columns.old_key.sizes())
+    kinds = columns.target.astype(np.int64) * 16 + columns.op
+    turns = np.flatnonzero(np.diff(kinds)) + 1
+    for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), 1):
+        inner = turns[(turns > start) & (turns < end)]
+        bounds = [start, *inner.tolist(), end]
+        runs = zip(bounds, bounds[1:], strict=False)
+        statements = [s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b)]
+        yield Chunk(number, end - start, tuple(statements))
+
+
+def _cuts(sizes: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
+    """Runs of at most `most_rows` rows and `most_bytes` bytes, always at least one row. `sizes` is cumulative."""
+    start, total = 0, len(sizes)
+    while start < total:
+        used = int(sizes[start - 1]) if start else 0
+        end = int(np.searchsorted(sizes, used + most_bytes, side="right"))
+        end = min(max(end, start + 1), start + most_rows, total)
+        yield start, end
+        start = end
+
+
+def _statements(
+    columns: _Columns, targets: Mapping[int, TargetPlan], sizes: np.ndarray, shape: Shape, start: int, end: int
+) -> Iterator[Statement]:
+    target = targets[int(columns.target[start])]
+    op = Op(int(columns.op[start]))
+    alone = not shape.multiple_rows or (target.ordered and op is Op.UPDATE) or (target.keyless and op is Op.DELETE)
+    window = sizes[start:end] - (sizes[start - 1] if start else 0)
+    for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
+        first, last = start + a, start + b
+        may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
+        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss)
+
+
+def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
+    table = target.name.quoted.encode()
+    if op is Op.DELETE:
+        where = _where(target, columns.key.slice(start, end))
+        return b"DELETE FROM " + table + b" WHERE " + where + (b" LIMIT 1" if target.keyless else b"")
+    rows = columns.row.slice(start, end)
+    if op is Op.INSERT:
+        return _insert(target) + rows[:-1]
+    if target.ordered:
+        where = _where(target, columns.old_key.slice(start, end))
+        return b"UPDATE " + table + b" SET " + rows + b" WHERE " + where + b" LIMIT 1"
+    # A list of one row gives no count of duplicates (mysql_info), so a lone row is named twice.
+    values = rows[:-1] if end - start > 1 else rows + rows[:-1]
+    return _insert(target) + values + b" ON DUPLICATE KEY UPDATE " + _assign_values(target)
+
+
+def _insert(target: TargetPlan) -> bytes:
+    columns = ",".join(quote_name(name) for name in target.columns)
+    return f"INSERT INTO {target.name.quoted} ({columns}) VALUES ".encode()
+
+
+def _assign_values(target: TargetPlan) -> bytes:
+    names = [quote_name(name) for name in target.columns if name not in target.key] or [quote_name(target.key[0])]
+    return ",".join(f"{name}=VALUES({name})" for name in names).encode()
+
+
+def _where(target: TargetPlan, keys: bytes) -> bytes:
+    listed: Any = keys[: -len(key_suffix(target))]
+    if len(target.key) == 1 and not target.keyless:
+        return quote_name(target.key[0]).encode() + b" IN (" + bytes(listed) + b")"
+    return bytes(listed) + b")"

@@ -1,0 +1,150 @@
+"""The incremental pipeline: which step follows which. This is the one place that knows the order.
+
+Before the exchange a step sees the changes of a byte range, behind it those of a partition::
+
+    decode ▸ map ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+
+*Filter* and *route* are decided by name when the batch is planned (`sync.tables`): a table that a rule drops has
+no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either each task
+keeping its own partitions of the whole range (`run_share`), or a shuffle (`before_exchange`, `after_exchange`).
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.binlog.rows import decode_range
+from unshard.errors import UnshardError, Where
+from unshard.model.position import Position
+from unshard.model.table import Table, TableName
+from unshard.sync.apply import apply
+from unshard.sync.batch import BatchPlan, Range, TablePlan
+from unshard.sync.compact import compact
+from unshard.sync.encode import ENCODED_SCHEMA, encode
+from unshard.sync.ledger import Entry, Ledger, Report, add_up
+from unshard.sync.merge import merge
+from unshard.sync.order import order
+from unshard.transform.column_mapping import apply_mapping
+
+Images = tuple[TablePlan, pa.RecordBatch]
+
+
+def decode(plan: BatchPlan, piece: Range) -> list[Images]:
+    """Step *decode*: the row images of one range, a batch per table."""
+    plans = plan.by_name()
+
+    def wanted(name: TableName, offset: int) -> Table | None:
+        found = plans.get(name)
+        if found is None or (found.after is not None and Position(piece.file, offset) < found.after):
+            return None
+        return found.table
+
+    where = Where(source=plan.source, file=piece.path)
+    with Path(piece.path).open("rb") as file, mmap.mmap(file.fileno(), piece.end, prot=mmap.PROT_READ) as data:
+        decoded = decode_range(
+            memoryview(data),
+            piece.start,
+            piece.end,
+            checksum=plan.checksum,
+            wanted=wanted,
+            seq_base=piece.seq_base,
+            where=where,
+        )
+    return [(plans[table.name], batch) for table, batch in decoded]
+
+
+def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
+    """Step *map*: column mapping, before keys are formed."""
+    return [
+        (table, apply_mapping(batch, table.mapping) if table.mapping is not None else batch) for table, batch in images
+    ]
+
+
+def encode_changes(
+    plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None
+) -> tuple[pa.Table, dict[int, int]]:
+    """Step *encode*: one table of ENCODED_SCHEMA in the order of the log, and the changes seen by target id."""
+    seen: Counter[int] = Counter()
+    batches = []
+    for table, batch in images:
+        encoded, changes = encode(table, batch, plan.shape.partitions, mine)
+        batches.append(encoded)
+        seen[table.target.id] += changes
+    found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
+    return (found.sort_by("seq") if len(batches) > 1 else found).combine_chunks(), dict(seen)
+
+
+def run_share(payload: bytes) -> bytes:
+    """One task of the keep-own exchange: decode the whole range, keep and apply the share's partitions.
+
+    `payload` is a pickled (BatchPlan, share number), the result a pickled Report. May run any number of times.
+    """
+    plan, share = pickle.loads(payload)
+    clock = Clock()
+    try:
+        images = [found for piece in plan.ranges for found in decode(plan, piece)]
+        clock.lap("decode")
+        images = map_columns(plan, images)
+        clock.lap("map")
+        parts = plan.partitions_of(share)
+        changes, seen = encode_changes(plan, images, np.array(parts, dtype=np.int32))
+        del images
+        clock.lap("encode")
+        report = Report(share, seen, apply_partitions(plan, changes, parts), clock.seconds)
+        clock.lap("apply")
+    except UnshardError as error:
+        report = Report(share, {}, {}, clock.seconds, error.to_dict())
+    return pickle.dumps(report)
+
+
+def apply_partitions(plan: BatchPlan, changes: pa.Table, parts: Sequence[int]) -> Ledger:
+    """Everything behind the exchange for some partitions, a thread and a connection each."""
+    column = changes.column("part")
+    shares = [changes.filter(pc.equal(column, part)) if len(parts) > 1 else changes for part in parts]
+    with ThreadPoolExecutor(max_workers=len(parts)) as threads:
+        return add_up(threads.map(lambda part, share: after_exchange(plan, part, share), parts, shares))
+
+
+def after_exchange(plan: BatchPlan, part: int, changes: pa.Table) -> Ledger:
+    """Compact, order, merge, apply: one partition's changes, given in the order of `seq`."""
+    if not len(changes):
+        return {}
+    targets = plan.targets()
+    ordered_ids = pa.array([target.id for target in targets.values() if target.ordered], pa.int32())
+    is_ordered = pc.is_in(changes.column("target"), ordered_ids)
+    free = changes.filter(pc.invert(is_ordered))
+    if plan.shape.compact:
+        free = order(compact(free))
+    ready = pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
+    decoded, left = _by_target(changes), _by_target(ready)
+    dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
+    return add_up([dropped, apply(merge(ready, targets, plan.shape), plan, part)])
+
+
+def _by_target(changes: pa.Table) -> Counter[int]:
+    targets, counts = np.unique(changes.column("target").to_numpy(), return_counts=True)
+    return Counter(dict(zip(targets.tolist(), counts.tolist(), strict=True)))
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by step, for the batch's report."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    last: float = field(default_factory=time.monotonic)
+
+    def lap(self, step: str) -> None:
+        now = time.monotonic()
+        self.seconds[step] = self.seconds.get(step, 0.0) + now - self.last
+        self.last = now

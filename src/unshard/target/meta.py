@@ -1,0 +1,106 @@
+"""The tables that Unshard keeps in the target's `meta-schema`: DM's own, and the two of the receipts.
+
+Names and columns of `<task>_syncer_checkpoint` are DM's, so that its users find what they know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from unshard.model.table import quote_name
+
+_CHECKPOINT = """
+CREATE TABLE IF NOT EXISTS {name} (
+    id VARCHAR(32) NOT NULL,
+    cp_schema VARCHAR(128) NOT NULL,
+    cp_table VARCHAR(128) NOT NULL,
+    binlog_name VARCHAR(128),
+    binlog_pos INT UNSIGNED,
+    binlog_gtid TEXT,
+    exit_safe_binlog_name VARCHAR(128) DEFAULT '',
+    exit_safe_binlog_pos INT UNSIGNED DEFAULT 0,
+    exit_safe_binlog_gtid TEXT,
+    table_info JSON NOT NULL,
+    is_global BOOLEAN,
+    create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    UNIQUE KEY uk_id_schema_table (id, cp_schema, cp_table)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_BATCH = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL PRIMARY KEY,
+    epoch BIGINT NOT NULL,
+    batch_id BIGINT NOT NULL,
+    begin_name VARCHAR(128) NOT NULL DEFAULT '',
+    begin_pos BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    end_name VARCHAR(128) NOT NULL DEFAULT '',
+    end_pos BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    plan LONGTEXT NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_PARTITION = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    part INT NOT NULL,
+    epoch BIGINT NOT NULL,
+    batch_id BIGINT NOT NULL,
+    chunk INT NOT NULL,
+    PRIMARY KEY (source, part)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    target VARCHAR(160) NOT NULL,
+    decoded BIGINT NOT NULL,
+    compacted BIGINT NOT NULL,
+    inserted BIGINT NOT NULL,
+    updated BIGINT NOT NULL,
+    deleted BIGINT NOT NULL,
+    missing BIGINT NOT NULL,
+    PRIMARY KEY (source, target)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaTables:
+    """The quoted names of one task's tables in the target."""
+
+    schema: str
+    task: str
+
+    def _name(self, suffix: str) -> str:
+        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{suffix}')}"
+
+    @property
+    def checkpoint(self) -> str:
+        return self._name("syncer_checkpoint")
+
+    @property
+    def batch(self) -> str:
+        return self._name("apply_batch")
+
+    @property
+    def partition(self) -> str:
+        return self._name("apply_partition")
+
+    @property
+    def ledger(self) -> str:
+        return self._name("apply_ledger")
+
+    def create(self, connection: Any) -> None:
+        """Create what is missing; may run any number of times and from several sources at once."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
+            for statement, name in (
+                (_CHECKPOINT, self.checkpoint),
+                (_BATCH, self.batch),
+                (_PARTITION, self.partition),
+                (_LEDGER, self.ledger),
+            ):
+                cursor.execute(statement.format(name=name))

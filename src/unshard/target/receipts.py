@@ -1,0 +1,140 @@
+"""Receipts: how a batch is applied exactly once (design, section 3).
+
+| step | who | in one transaction |
+|---|---|---|
+| claim | driver, at start | `epoch` goes up by one: every older attempt is a zombie from here |
+| open | driver | the plan is written, every partition row is set to (epoch, batch, chunk 0) |
+| chunk k | a partition | the row moves from k-1 to k, and the chunk's rows are written |
+| close | driver | the checkpoint moves to the batch's end, the batch is marked done |
+
+If it dies: before *open*, the batch was never there; between *open* and *close*, the next start finds the open
+plan, and partitions skip the chunks that their row already counts; after *close*, the next batch begins.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Position
+from unshard.target.meta import MetaTables
+
+FENCED_OUT = "SYNC-001"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """The batch a source has planned and not closed. `plan` is the JSON object that was written."""
+
+    batch_id: int
+    begin: Position
+    end: Position
+    plan: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a driver owns after `claim`: its epoch, the last batch's number, and that batch if it is open."""
+
+    epoch: int
+    batch_id: int
+    open_batch: OpenBatch | None
+
+
+def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
+    """Take the source over: one transaction that raises its epoch. Called by a driver once at its start."""
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(
+            f"INSERT INTO {meta.batch} (source, epoch, batch_id, plan, state) VALUES (%s, 1, 0, '{{}}', 'done')"
+            " ON DUPLICATE KEY UPDATE epoch = epoch + 1",
+            (source,),
+        )
+        cursor.execute(
+            "SELECT epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state"
+            f" FROM {meta.batch} WHERE source = %s FOR UPDATE",
+            (source,),
+        )
+        epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state = cursor.fetchone()
+        cursor.execute(f"UPDATE {meta.partition} SET epoch = %s WHERE source = %s", (epoch, source))
+        cursor.execute("COMMIT")
+    if state == "done":
+        return Claim(epoch, batch_id, None)
+    begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
+    return Claim(epoch, batch_id, OpenBatch(batch_id, begin, end, json.loads(plan)))
+
+
+def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch: OpenBatch, partitions: int) -> None:
+    """Write the plan and reset every partition's receipt. Raises SyncError when another driver took over."""
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(
+            f"UPDATE {meta.batch} SET batch_id = %s, begin_name = %s, begin_pos = %s, end_name = %s, end_pos = %s,"
+            " plan = %s, state = 'open' WHERE source = %s AND epoch = %s",
+            (
+                batch.batch_id,
+                batch.begin.file,
+                batch.begin.offset,
+                batch.end.file,
+                batch.end.offset,
+                json.dumps(batch.plan),
+                source,
+                epoch,
+            ),
+        )
+        _own_or_rollback(cursor, source)
+        cursor.executemany(
+            f"REPLACE INTO {meta.partition} (source, part, epoch, batch_id, chunk) VALUES (%s, %s, %s, %s, 0)",
+            [(source, part, epoch, batch.batch_id) for part in range(partitions)],
+        )
+        cursor.execute("COMMIT")
+
+
+def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int) -> None:
+    """Close the batch; the caller's transaction moves the checkpoint too."""
+    cursor.execute(
+        f"UPDATE {meta.batch} SET state = 'done', plan = '{{}}'"
+        " WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
+        (source, epoch, batch_id),
+    )
+    _own_or_rollback(cursor, source)
+
+
+def hold(cursor: Any, meta: MetaTables, source: str, epoch: int) -> None:
+    """Check, and lock until the caller's transaction ends, that this driver still owns the source."""
+    cursor.execute(f"UPDATE {meta.batch} SET epoch = epoch WHERE source = %s AND epoch = %s", (source, epoch))
+    _own_or_rollback(cursor, source)
+
+
+def chunks_done(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> int:
+    """How many chunks of this batch the partition has applied. Raises SyncError for a zombie."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT chunk FROM {meta.partition} WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
+            (source, part, epoch, batch_id),
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise _fenced_out(source)
+    return int(found[0])
+
+
+def advance_statement(meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, chunk: int) -> str:
+    """The UPDATE that must hit one row before chunk `chunk` (from 1) may write, in the same transaction."""
+    name = source.replace("\\", "\\\\").replace("'", "''")
+    return (
+        f"UPDATE {meta.partition} SET chunk = {chunk} WHERE source = '{name}' AND part = {part}"
+        f" AND epoch = {epoch} AND batch_id = {batch_id} AND chunk = {chunk - 1}"
+    )
+
+
+def _own_or_rollback(cursor: Any, source: str) -> None:
+    if cursor.rowcount != 1:
+        cursor.execute("ROLLBACK")
+        raise _fenced_out(source)
+
+
+def _fenced_out(source: str) -> SyncError:
+    return SyncError(FENCED_OUT, Where(source=source))
