@@ -8,14 +8,17 @@ import pyarrow as pa
 
 
 class Op(IntEnum):
-    """What an image or a change is. UPDATE_BEFORE and UPDATE_AFTER stand side by side with one `seq`."""
+    """What an image or a change is. UPDATE_BEFORE and UPDATE_AFTER stand side by side with one `seq`.
 
+    SEEN is no change: across a shuffle it carries, in `seq`, how many changes of `target` a range held.
+    """
+
+    SEEN = 0
     INSERT = 1
     UPDATE_BEFORE = 2
     UPDATE_AFTER = 3
     DELETE = 4
     UPDATE = 5
-    REPLACE = 6
 
 
 IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.int64(), nullable=False))

@@ -55,9 +55,10 @@ def add_up(ledgers: Iterable[Ledger]) -> dict[int, Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a task says of its share: changes seen in the whole range (before the exchange), and its ledger.
+    """What a task says of its share: changes seen before the exchange, by target id, and its ledger.
 
-    `seen` counts row images by target id; every task that decodes the whole range must see the same.
+    In a keep-own batch every task sees the whole range, so all must see the same; in a shuffled one the
+    sightings of all reports add up.
     `error` is an `UnshardError.to_dict()` or None.
     """
 
@@ -68,17 +69,18 @@ class Report:
     error: dict[str, Any] | None = None
 
 
-def balance(reports: Iterable[Report], source: str, place: str) -> dict[int, Entry]:
+def balance(reports: Iterable[Report], *, shuffled: bool, where: Where) -> dict[int, Entry]:
     """The batch's ledger. Raises SyncError SYNC-002 when a change is unaccounted for."""
     reports = list(reports)
     total = add_up(report.ledger for report in reports)
+    sightings = [Counter(report.seen) for report in reports]
+    if shuffled:
+        sightings = [sum(sightings, Counter())]
+    kept = Counter({target: entry.decoded for target, entry in total.items()})
     for target, entry in total.items():
         if entry.decoded != entry.compacted + entry.applied:
-            raise SyncError("SYNC-002", Where(source=source, position=place), cause=f"target {target}: {entry}")
-    sightings = {tuple(sorted(Counter(report.seen).items())) for report in reports}
-    seen = Counter(reports[0].seen) if reports else Counter()
-    kept = Counter({target: entry.decoded for target, entry in total.items()})
-    if len(sightings) > 1 or seen != kept:
-        cause = f"seen {dict(seen)}, shared out {dict(kept)}, {len(sightings)} different counts"
-        raise SyncError("SYNC-002", Where(source=source, position=place), cause=cause)
+            raise SyncError("SYNC-002", where, cause=f"target {target}: {entry}")
+    for seen in sightings:
+        if +seen != +kept:
+            raise SyncError("SYNC-002", where, cause=f"seen {dict(seen)}, shared out {dict(kept)}")
     return total

@@ -1,0 +1,106 @@
+"""A batch as one Spark job, by either exchange.
+
+* keep-own: every task decodes the whole range and keeps its partitions. One stage, nothing moves. For a
+  machine or two, where decoding is far cheaper than moving rows.
+* shuffle: every task decodes one range, rows move to their partition by `repartitionById`. For many slots.
+
+Both run the same steps of `unshard.sync.pipeline`, and give the same chunks for the same plan.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from unshard.errors import EngineError, UnshardError, error_from_dict
+from unshard.model.change import Op
+from unshard.spark.jobs import run_tasks
+from unshard.sync.batch import BatchPlan
+from unshard.sync.encode import ENCODED_SCHEMA
+from unshard.sync.ledger import Report
+from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
+
+_ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, part int"
+_REPORT = "report binary"
+_MARK = "unshard-error "
+_MARKED = re.compile(_MARK + r"(\{.*\})")
+
+
+def run_batch(spark: SparkSession, plan: BatchPlan) -> list[Report]:
+    """Run the batch and return its reports. Safe to run again: receipts skip what is applied.
+
+    Raises the UnshardError that a task met, or EngineError when Spark itself fails.
+    """
+    if plan.shuffled:
+        reports = _shuffled(spark, plan)
+    else:
+        payloads = [pickle.dumps((plan, share)) for share in range(plan.shares)]
+        reports = [pickle.loads(result) for result in run_tasks(spark, payloads, run_share)]
+    for report in reports:
+        if report.error is not None:
+            raise error_from_dict(report.error)
+    return reports
+
+
+def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
+    def before(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _decode_range(plan, number)
+
+    def after(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        changes = pa.Table.from_batches(list(batches), ENCODED_SCHEMA).sort_by("seq").combine_chunks()
+        report = _apply_partition(plan, changes)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], ["report"])
+
+    pieces = len(plan.ranges)
+    frame = (
+        spark.range(0, pieces, 1, pieces)
+        .mapInArrow(before, _ENCODED)
+        .repartitionById(plan.shape.partitions, f.col("part"))
+        .mapInArrow(after, _REPORT)
+    )
+    try:
+        found = frame.toArrow().column("report").to_pylist()
+    except Exception as error:
+        known = _MARKED.search(str(error))
+        if known is not None:
+            raise error_from_dict(json.loads(known[1])) from error
+        raise EngineError("ENGINE-002", cause=str(error)[:500], values={"task": "batch"}) from error
+    return [pickle.loads(report) for report in found]
+
+
+def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
+    """The encoded changes of one range, and a row with op SEEN for each target that tells how many they are."""
+    try:
+        images = map_columns(plan, decode(plan, plan.ranges[number]))
+        changes, seen = encode_changes(plan, images, None)
+    except UnshardError as error:
+        # Behind the shuffle it would be too late: other partitions would apply an incomplete batch.
+        raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
+    yield from changes.to_batches(max_chunksize=100_000)
+    marks = [
+        {"target": target, "op": Op.SEEN, "seq": count, "key": b"", "old_key": None, "row": None, "part": 0}
+        for target, count in seen.items()
+    ]
+    yield pa.RecordBatch.from_pylist(marks, schema=ENCODED_SCHEMA)
+
+
+def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
+    is_mark = pa.compute.equal(changes.column("op"), int(Op.SEEN))
+    seen: Counter[int] = Counter()
+    for mark in changes.filter(is_mark).select(["target", "seq"]).to_pylist():
+        seen[mark["target"]] += mark["seq"]
+    rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
+    part = rows.column("part")[0].as_py() if len(rows) else 0
+    try:
+        return Report(part, dict(seen), after_exchange(plan, part, rows), {})
+    except UnshardError as error:
+        return Report(part, {}, {}, {}, error.to_dict())

@@ -1,0 +1,93 @@
+"""Where the log goes on: the next piece of work behind a location of the relay log.
+
+| behind the location | work |
+|---|---|
+| whole row transactions | `Rows`, up to the byte budget |
+| a statement | `Ddl` |
+| the end of a file | `Move` to the next one |
+| nothing complete yet | None |
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from unshard.binlog.format import Format, read_format
+from unshard.binlog.index import Extent, Rotate, Statement, walk
+from unshard.errors import Where
+from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
+from unshard.model.position import FIRST_OFFSET, Location, Position
+
+
+class Log(Protocol):
+    """The relay log as a reader sees it."""
+
+    def path(self, file: str) -> Path:
+        """Where the file of that upstream name lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Whole transactions from `begin` to `end`, in one file; `extent` says what is in them."""
+
+    begin: Position
+    end: Location
+    path: Path
+    checksum: bool
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Ddl:
+    """A statement that ends a batch; `end` is the location behind it."""
+
+    begin: Position
+    end: Location
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Nothing to apply up to `end`: a new file, or events without effect."""
+
+    end: Location
+
+
+Work = Rows | Ddl | Move
+
+
+def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
+    """The next work behind `at`, reading no byte at or behind `written`. Raises BinlogError for damaged bytes."""
+    file = at.position.file
+    path = log.path(file)
+    size = written.offset if file == written.file else path.stat().st_size
+    offset = max(at.position.offset, FIRST_OFFSET)
+    if size <= offset:
+        return None
+    where = Where(source=source, file=str(path))
+    with path.open("rb") as handle, mmap.mmap(handle.fileno(), size, prot=mmap.PROT_READ) as data:
+        checksum = _format(data).checksum
+        extent = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
+    end = _location(at, file, extent.end, extent.gtids)
+    if extent.row_events:
+        return Rows(Position(file, offset), end, path, checksum, extent)
+    if isinstance(extent.stop, Statement):
+        stop = extent.stop
+        return Ddl(Position(file, stop.start), _location(end, file, stop.end, (stop.gtid,)), stop)
+    if isinstance(extent.stop, Rotate):
+        return Move(Location(Position(extent.stop.next_file, FIRST_OFFSET), end.gtid))
+    return Move(end) if extent.end > offset else None
+
+
+def _format(data: mmap.mmap) -> Format:
+    return read_format(data)
+
+
+def _location(before: Location, file: str, offset: int, gtids: tuple[str, ...]) -> Location:
+    gtid = before.gtid
+    for added in filter(None, gtids):
+        gtid = str((MysqlGtidSet if ":" in added else MariadbGtidSet).parse(gtid).add(added))
+    return Location(Position(file, offset), gtid)

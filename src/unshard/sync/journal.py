@@ -1,0 +1,131 @@
+"""The driver's own durable writes: claim the source, open a batch, close it, move the checkpoint.
+
+Each is one transaction in the target and may be asked for again after a lost connection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import MySQLdb
+
+from unshard.crash_point import reach
+from unshard.errors import SyncError, UnshardError, Where
+from unshard.model.position import Location
+from unshard.model.table import TableName
+from unshard.mysql.connection import Endpoint, server_error
+from unshard.retry import backoff
+from unshard.sync.apply import ATTEMPTS, TRANSIENT
+from unshard.sync.ledger import Entry
+from unshard.target import receipts
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.meta import MetaTables
+from unshard.target.writer import writer
+
+T = TypeVar("T")
+Changed = Mapping[TableName, TableCheckpoint]
+
+
+@dataclass(slots=True)
+class Journal:
+    """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`."""
+
+    endpoint: Endpoint
+    meta: MetaTables
+    source: str
+    epoch: int = 0
+    batch_id: int = 0
+    _connection: Any = field(default=None, repr=False)
+
+    def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
+        """Take the source over; gives its checkpoint and the batch that was left open, if any."""
+        self.on_target(self.meta.create)
+        claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
+        self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
+        return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source)), claimed.open_batch
+
+    def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
+        """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns."""
+        batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, {**plan, "end_gtid": end.gtid})
+        reach("sync:open:before")
+        self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
+        reach("sync:open:after")
+        self.batch_id = batch.batch_id
+        return self.batch_id
+
+    def close(self, end: Location, changed: Changed, ledger: Mapping[str, Entry]) -> None:
+        """Move the checkpoint to `end`, add up the ledger, and mark the open batch done, all or nothing."""
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                if self._is_closed(cursor):
+                    cursor.execute("ROLLBACK")
+                    return
+                receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
+                save_checkpoint(cursor, self.meta, self.source, end, changed)
+                self._add_to_ledger(cursor, ledger)
+                cursor.execute("COMMIT")
+
+        reach("sync:close:before")
+        self.on_target(attempt)
+        reach("sync:close:after")
+
+    def move(self, end: Location, changed: Changed) -> None:
+        """Move the checkpoint without a batch, over a stretch that changes nothing in the target."""
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                save_checkpoint(cursor, self.meta, self.source, end, changed)
+                cursor.execute("COMMIT")
+
+        self.on_target(attempt)
+
+    def on_target(self, operation: Callable[[Any], T]) -> T:
+        """Run `operation(connection)`, again on a fresh connection while its failure is transient."""
+        last: UnshardError | None = None
+        for pause in backoff(ATTEMPTS):
+            try:
+                if self._connection is None:
+                    self._connection = writer(self.endpoint)
+                return operation(self._connection)
+            except MySQLdb.Error as error:
+                self.drop_connection()
+                last = server_error(error, self.endpoint, "target")
+                if not last.retryable and error.args[0] not in TRANSIENT:
+                    raise last.at(source=self.source) from error
+            except UnshardError as error:
+                if not error.retryable:
+                    raise error.at(source=self.source) from error
+                last = error
+            time.sleep(pause)
+        raise SyncError("SYNC-005", Where(source=self.source), cause=str(last), values={"attempts": ATTEMPTS})
+
+    def drop_connection(self) -> None:
+        """Close the connection; the next operation opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _is_closed(self, cursor: Any) -> bool:
+        """Whether an attempt whose answer was lost has closed this very batch."""
+        cursor.execute(
+            f"SELECT 1 FROM {self.meta.batch} WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'done'",
+            (self.source, self.epoch, self.batch_id),
+        )
+        return cursor.fetchone() is not None
+
+    def _add_to_ledger(self, cursor: Any, ledger: Mapping[str, Entry]) -> None:
+        columns = ("decoded", "compacted", "inserted", "updated", "deleted", "missing")
+        sums = ", ".join(f"{name} = {name} + VALUES({name})" for name in columns)
+        for target, entry in sorted(ledger.items()):
+            cursor.execute(
+                f"INSERT INTO {self.meta.ledger} (source, target, {', '.join(columns)})"
+                f" VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE {sums}",
+                (self.source, target, *(getattr(entry, name) for name in columns)),
+            )

@@ -1,0 +1,100 @@
+"""Steps *filter* and *route*, decided by name: which tables a batch takes and how each one is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Position
+from unshard.model.table import Column, Table, TableName
+from unshard.sync.batch import TablePlan, TargetPlan
+from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.route import Router
+
+FLOATING = frozenset({"float", "double"})
+
+
+@dataclass(slots=True)
+class TableRules:
+    """A source's rules and what they gave for the tables met so far.
+
+    `structure` gives an upstream table as of the current place of the log, `target_table` the target's own
+    structure; both are asked once a table until `forget`.
+    """
+
+    source: str
+    allow: BlockAllowList
+    router: Router
+    mapper: ColumnMapper
+    structure: Callable[[TableName], Table]
+    target_table: Callable[[TableName], Table | None]
+    after: Mapping[TableName, Position]
+    _known: dict[TableName, TablePlan] = field(default_factory=dict)
+    _targets: dict[TableName, Table | None] = field(default_factory=dict)
+
+    def allows(self, name: TableName) -> bool:
+        return self.allow.allows(name)
+
+    def forget(self) -> None:
+        """Drop what is cached. Called after a DDL, which may change either side."""
+        self._known.clear()
+        self._targets.clear()
+
+    def plans(self, names: Iterable[TableName]) -> tuple[TablePlan, ...]:
+        """The plans of those tables that the rules let through, in the order of their names."""
+        plans = [self._plan(name) for name in sorted(names) if self.allows(name)]
+        numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
+        return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
+
+    def _plan(self, name: TableName) -> TablePlan:
+        if name not in self._known:
+            self._known[name] = self._make_plan(name)
+        return self._known[name]
+
+    def _make_plan(self, name: TableName) -> TablePlan:
+        upstream = self.structure(name)
+        target_name = self.router.route(name)
+        where = Where(source=self.source, table=str(name))
+        if target_name not in self._targets:
+            self._targets[target_name] = self.target_table(target_name)
+        target = self._targets[target_name]
+        if target is None:
+            raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
+        return TablePlan(
+            table=replace(upstream, create_sql=""),
+            target=plan_target(upstream, target, where),
+            mapping=self.mapper.mapping_for(name),
+            after=self.after.get(name),
+        )
+
+
+def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
+    """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be."""
+    written = [column for column in upstream.columns if not column.generated]
+    there = {column.name.lower(): column for column in target.columns}
+    faults = [f"column {column.name} is missing" for column in written if column.name.lower() not in there]
+    names = {column.name.lower() for column in upstream.columns}
+    faults += [
+        f"column {column.name} is not in the source and has no default"
+        for column in target.columns
+        if column.name.lower() not in names and not column.has_default and not column.generated
+    ]
+    key = target.identity
+    faults += [f"key column {name} is not in the source" for name in key if name.lower() not in names]
+    if faults:
+        raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
+    columns = tuple(column.name for column in written)
+    if not key:
+        text = frozenset(column.name for column in written if column.text_with_collation)
+        return TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, bytewise=text)
+    own = tuple(upstream.column(name).name for name in key)
+    ordered = len(target.unique_keys) > 1 or any(_ambiguous(target.column(name)) for name in key)
+    return TargetPlan(0, target.name, columns, own, ordered=ordered)
+
+
+def _ambiguous(column: Column) -> bool:
+    """Whether two different texts may be one key: collations fold case and blanks, floats have two zeros."""
+    folds = column.text_with_collation and column.type not in ("enum", "set")
+    return folds or column.type in FLOATING

@@ -1,0 +1,183 @@
+"""The sync unit: follow one source's relay log and apply it batch by batch, exactly once.
+
+It only wires: what comes next (`follow`), who is written how (`tables`), the batch (`plan`, run by Spark through
+`run_batch`), statements (`statement`), and the driver's durable writes (`journal`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Protocol
+
+from unshard.errors import SyncError, UnshardError, Where
+from unshard.model.position import Location, Position
+from unshard.sync.batch import BatchPlan
+from unshard.sync.follow import Ddl, Log, Move, Rows, Work, next_work
+from unshard.sync.journal import Journal
+from unshard.sync.ledger import Report, balance
+from unshard.sync.plan import Planner
+from unshard.sync.statement import Statements
+from unshard.sync.status import Meter
+from unshard.sync.tables import TableRules
+from unshard.target.checkpoint import Checkpoint
+from unshard.target.receipts import OpenBatch
+
+IDLE_SECONDS = 0.25
+WHOLE = 1 << 62
+
+
+class Relay(Protocol):
+    """The relay unit as the sync unit sees it."""
+
+    @property
+    def written(self) -> Position:
+        """The end of what can be read."""
+
+    def check(self) -> None:
+        """Raise the error that stopped the relay, if one did."""
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        """Whether the log reaches `position` within `timeout` seconds."""
+
+
+@dataclass(slots=True)
+class SyncUnit:
+    """One source's incremental replication. `run` is called by one thread; `meter` may be read by any."""
+
+    source: str
+    journal: Journal
+    planner: Planner
+    rules: TableRules
+    statements: Statements
+    log: Log
+    relay: Relay
+    run_batch: Callable[[BatchPlan], list[Report]]
+    budget_bytes: int
+    flush_seconds: float
+    meter: Meter = field(default_factory=Meter)
+    _at: Location = field(init=False)
+    _saved: Location = field(init=False)
+    _saved_time: float = 0.0
+
+    def run(self, start: Checkpoint | None, stop: Event) -> None:
+        """Go on from the checkpoint in the target, or from `start` where there is none, until `stop` is set.
+
+        The open batch is finished before it returns. Raises the UnshardError that stopped it; calling it again
+        goes on from where it stood.
+        """
+        checkpoint, left_open = self.journal.claim()
+        if checkpoint is None:
+            if start is None:
+                raise SyncError("SYNC-012", Where(source=self.source))
+            self.journal.move(start.location, start.tables)
+            checkpoint = start
+        self.statements.restore(checkpoint)
+        self.rules.after = self.statements.after
+        self._at = self._saved = self.meter.location = checkpoint.location
+        self._saved_time = time.monotonic()
+        try:
+            if left_open is not None:
+                self._finish(left_open)
+            while not stop.is_set():
+                self._step()
+            self._save()
+        finally:
+            self.meter.doing = "stopped"
+            self.journal.drop_connection()
+
+    def _step(self) -> None:
+        self.relay.check()
+        work = next_work(self.log, self._at, self.relay.written, self.budget_bytes, self.source)
+        if work is None:
+            self._wait()
+        else:
+            self._carry_out(work)
+
+    def _carry_out(self, work: Work) -> None:
+        self.meter.behind = True
+        match work:
+            case Rows():
+                self._apply(work)
+            case Ddl():
+                self.meter.doing = "statement"
+                if self.statements.carry_out(work, self._at, self.journal):
+                    self._saved = work.end
+                    self.rules.forget()
+                self._arrive(work.end)
+            case Move(end):
+                self._arrive(end)
+
+    def _apply(self, work: Rows) -> None:
+        tables = self.rules.plans(work.extent.tables)
+        if tables:
+            self.meter.doing = "batch"
+            plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1)
+            self.journal.open(self._at, work.end, plan.to_json(), plan.shape.partitions)
+            self._run(plan, work)
+        self._arrive(work.end)
+
+    def _finish(self, batch: OpenBatch) -> None:
+        """Bring the batch that an earlier process left open to its end, by the same plan."""
+        self.meter.doing = "finishing the open batch"
+        if batch.plan["kind"] == "ddl":
+            self.statements.finish(batch, self._at, self.journal)
+            end = Location(batch.end, batch.plan["end_gtid"])
+            self._saved = end
+            self.rules.forget()
+            self._arrive(end)
+            return
+        end_offset = max(stretch[2] for stretch in batch.plan["ranges"])
+        self._await(Position(batch.begin.file, end_offset))
+        limit = Position(batch.begin.file, end_offset)
+        at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
+        work = next_work(self.log, at, limit, WHOLE, self.source)
+        if not isinstance(work, Rows):
+            raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
+        tables = self.rules.plans(work.extent.tables)
+        plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
+        self._run(plan, work)
+        self._arrive(work.end)
+
+    def _run(self, plan: BatchPlan, work: Rows) -> None:
+        where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
+        try:
+            reports = self.run_batch(plan)
+        except UnshardError as error:
+            raise error.at(source=self.source, position=where.position) from error
+        total = balance(reports, shuffled=plan.shuffled, where=where)
+        targets = plan.targets()
+        named = {str(targets[target].name): entry for target, entry in total.items()}
+        self.journal.close(work.end, self.statements.take_changes(work.end.position), named)
+        self._saved, self._saved_time = work.end, time.monotonic()
+        self.meter.applied(total, work.extent.last_timestamp, time.time())
+        for report in reports:
+            for step, seconds in report.seconds.items():
+                self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
+
+    def _arrive(self, end: Location) -> None:
+        self._at = self.meter.location = end
+        if time.monotonic() - self._saved_time > self.flush_seconds:
+            self._save()
+
+    def _save(self) -> None:
+        """Make a move over a stretch without batches durable; at most so much is read again after a crash."""
+        if self._saved != self._at:
+            self.journal.move(self._at, self.statements.take_changes(self._at.position))
+            self._saved = self._at
+        self._saved_time = time.monotonic()
+
+    def _wait(self) -> None:
+        self.meter.doing = "waiting"
+        self.meter.behind = False
+        at = self._at.position
+        self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS)
+        if time.monotonic() - self._saved_time > self.flush_seconds:
+            self._save()
+
+    def _await(self, position: Position) -> None:
+        """Block until the relay log holds `position` again (its files may have had to be fetched anew)."""
+        while not self.relay.wait_for(position, IDLE_SECONDS):
+            self.relay.check()
