@@ -35,3 +35,6 @@ EXCHANGE_SCHEMA = pa.schema(
     ]
 )
 """Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`."""
+
+ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
+"""The exchange schema with the partition that a change belongs to."""

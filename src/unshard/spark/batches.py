@@ -20,10 +20,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from unshard.errors import EngineError, UnshardError, error_from_dict
-from unshard.model.change import Op
+from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.jobs import run_tasks
 from unshard.sync.batch import BatchPlan
-from unshard.sync.encode import ENCODED_SCHEMA
 from unshard.sync.ledger import Report
 from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
 

@@ -21,13 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.kernels.literals import partition_of, render
-from unshard.model.change import EXCHANGE_SCHEMA, Op
+from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import Column, quote_name
 from unshard.sync.batch import TablePlan, TargetPlan
-
-ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
-"""The exchange schema with the partition that a change belongs to."""
-
 
 def key_suffix(target: TargetPlan) -> bytes:
     """What ends each key text, and is cut from the last one of a list."""

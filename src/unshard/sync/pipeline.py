@@ -26,12 +26,13 @@ import pyarrow.compute as pc
 
 from unshard.binlog.rows import decode_range
 from unshard.errors import UnshardError, Where
+from unshard.model.change import ENCODED_SCHEMA
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.apply import apply
 from unshard.sync.batch import BatchPlan, Range, TablePlan
 from unshard.sync.compact import compact
-from unshard.sync.encode import ENCODED_SCHEMA, encode
+from unshard.sync.encode import encode
 from unshard.sync.ledger import Entry, Ledger, Report, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order

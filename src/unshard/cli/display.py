@@ -1,0 +1,99 @@
+"""What a running task shows: bars while it copies, then a status line a source; plain lines off a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from threading import Event
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from unshard.model.progress import Progress
+from unshard.worker.status import SubtaskStatus
+
+REFRESH_SECONDS = 0.5
+PLAIN_SECONDS = 5.0
+
+Readings = Callable[[], Sequence[SubtaskStatus]]
+
+
+def show(console: Console, readings: Readings, ended: Event) -> None:
+    """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller."""
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            while not ended.wait(REFRESH_SECONDS):
+                live.update(render(readings()), refresh=True)
+        return
+    last: list[str] = []
+    due = 0.0
+    while not ended.wait(REFRESH_SECONDS):
+        lines = [line(reading) for reading in readings()]
+        changed = [text.split("  ")[:2] for text in lines] != [text.split("  ")[:2] for text in last]
+        if changed or time.monotonic() >= due:
+            for text in lines:
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            last, due = lines, time.monotonic() + PLAIN_SECONDS
+
+
+def render(readings: Sequence[SubtaskStatus]) -> RenderableType:
+    """One row a source: a bar for dump and load, figures for sync."""
+    table = Table.grid(padding=(0, 2))
+    for reading in readings:
+        progress = reading.progress
+        if progress is None or not progress.rows_total_estimate:
+            table.add_row(line(reading))
+            continue
+        bar = ProgressBar(total=progress.rows_total_estimate, completed=_rows(progress), width=30)
+        table.add_row(Group(line(reading), bar))
+    return table
+
+
+def line(reading: SubtaskStatus) -> str:
+    """A reading in one line; what is told first changes least."""
+    head = f"{reading.source}  {reading.unit}"
+    if reading.progress is not None:
+        return f"{head}  {_copying(reading.progress, reading.unit_seconds)}"
+    sync = reading.sync
+    if sync is None or sync.location is None:
+        return f"{head}  {reading.note}".rstrip()
+    lag = "unknown" if sync.lag_seconds is None else f"{sync.lag_seconds:.1f} s"
+    backlog = "unknown" if reading.backlog_bytes is None else _size(reading.backlog_bytes)
+    parts = [
+        f"{sync.rows_per_second:,.0f} rows/s",
+        f"lag {lag}",
+        f"backlog {backlog}",
+        f"at {sync.location.position}",
+        f"{sync.rows:,} rows in {sync.batches:,} batches",
+    ]
+    if sync.missing:
+        parts.append(f"{sync.missing:,} rows were not found in the target")
+    if reading.note:
+        parts.append(reading.note)
+    return f"{head}  {'  '.join(parts)}"
+
+
+def _copying(progress: Progress, seconds: float) -> str:
+    rows = _rows(progress)
+    rate = rows / seconds if seconds > 0 else 0.0
+    left = max(0, progress.rows_total_estimate - rows)
+    eta = f"ETA {left / rate:,.0f} s" if rate and left else ""
+    total = f" of about {progress.rows_total_estimate:,}" if progress.rows_total_estimate else ""
+    return (
+        f"{rows:,}{total} rows  {_size(progress.bytes_done)}  {rate:,.0f} rows/s  "
+        f"{progress.tables_done}/{progress.tables_total} tables  {eta}"
+    ).rstrip()
+
+
+def _rows(progress: Progress) -> int:
+    return progress.rows_done
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError("GB is the last unit")

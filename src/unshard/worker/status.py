@@ -1,0 +1,24 @@
+"""A subtask's reading: which unit runs and how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unshard.model.progress import Progress
+from unshard.sync.status import SyncStatus
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskStatus:
+    """One reading of one source's subtask. `progress` is there while it dumps or loads, `sync` while it follows.
+
+    `note` tells what is out of the ordinary (the relay reconnects, an open batch is finished), else is empty.
+    """
+
+    source: str
+    unit: str
+    unit_seconds: float = 0.0
+    progress: Progress | None = None
+    sync: SyncStatus | None = None
+    backlog_bytes: int | None = None
+    note: str = ""
