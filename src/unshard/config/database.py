@@ -1,0 +1,119 @@
+"""How to reach a database server: `target-database` of a task, `from` of a source."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from unshard.config.section import NoEffect, Section, later
+from unshard.errors import ConfigError
+
+_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_UTC = frozenset({"+00:00", "-00:00", "utc", "+0:00"})
+_OWNED = {
+    "autocommit": "every batch is one transaction of our own",
+    "names": "sessions talk utf8mb4",
+    "character_set_client": "sessions talk utf8mb4",
+    "character_set_connection": "sessions talk utf8mb4",
+    "character_set_results": "sessions talk utf8mb4",
+}
+_INLINE = later("")
+
+
+class SecurityConfig(Section):
+    """TLS of one connection: files on the machine that runs the task."""
+
+    ssl_ca: str = Field(
+        default="", description="File of the certificate authority that the server's certificate is held to."
+    )
+    ssl_cert: str = Field(default="", description="File of the client certificate; goes with `ssl-key`.")
+    ssl_key: str = Field(default="", description="File of the client certificate's private key.")
+    ssl_ca_bytes: Annotated[str, _INLINE] = Field(
+        default="", repr=False, description="The authority's PEM text inline."
+    )
+    ssl_cert_bytes: Annotated[str, _INLINE] = Field(
+        default="", repr=False, description="The certificate's PEM text inline."
+    )
+    ssl_key_bytes: Annotated[str, _INLINE] = Field(default="", repr=False, description="The key's PEM text inline.")
+    ssl_ca_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The authority in base64.")
+    ssl_cert_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The certificate in base64.")
+    ssl_key_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The key in base64.")
+    cert_allowed_cn: Annotated[tuple[str, ...], later(())] = Field(
+        default=(), description="Common names that the peer's certificate may carry."
+    )
+
+    @model_validator(mode="after")
+    def _pair(self) -> SecurityConfig:
+        if bool(self.ssl_cert) != bool(self.ssl_key):
+            raise ValueError("ssl-cert and ssl-key go together; set both or neither")
+        return self
+
+
+class DatabaseConfig(Section):
+    """A server, the account to log in with, and what to set in each session."""
+
+    host: str = Field(min_length=1, description="Name or address of the server.", examples=["10.0.0.7"])
+    port: int = Field(ge=1, le=65535, description="TCP port of the server.", examples=[3306])
+    user: str = Field(min_length=1, description="Account to log in with.")
+    password: str = Field(
+        default="",
+        repr=False,
+        description="Password of the account: plain, `env:NAME` (environment variable NAME) or `file:PATH` (the "
+        "file's text without the line end at its end). A plain password that begins with `env:` or `file:` has to "
+        "be given through one of these. DM's encrypted passwords are not read.",
+    )
+    session: dict[str, str] = Field(
+        default_factory=dict,
+        description="Session variables set on each connection, such as `tidb_skip_utf8_check: 1`. Refused: what the "
+        "exact copy of values rests on (`time_zone` other than UTC, character sets, `autocommit`, "
+        "`NO_BACKSLASH_ESCAPES` in `sql_mode`).",
+    )
+    security: SecurityConfig = Field(default_factory=SecurityConfig, description="TLS of the connection.")
+    max_allowed_packet: Annotated[int | None, NoEffect("the server's own value is used")] = Field(
+        default=None, description="Largest packet in bytes."
+    )
+
+    @field_validator("session")
+    @classmethod
+    def _session(cls, session: dict[str, str]) -> dict[str, str]:
+        folded = {name.lower(): _switch(value) for name, value in session.items()}
+        for name, value in folded.items():
+            if not _VARIABLE.match(name):
+                raise ValueError(f"`{name}` is not the name of a session variable")
+            if name in _OWNED:
+                raise ValueError(f"`{name}` cannot be set: {_OWNED[name]}; take it out")
+            if name == "time_zone" and value.lower() not in _UTC:
+                raise ValueError("`time_zone` is always UTC, so that TIMESTAMP arrives unchanged; take it out")
+            if name == "sql_mode" and "NO_BACKSLASH_ESCAPES" in value.upper():
+                raise ValueError("`sql_mode` cannot have NO_BACKSLASH_ESCAPES: text is written with them; take it out")
+        if len(folded) < len(session):
+            raise ValueError("a variable is there twice in different case; keep one")
+        return folded
+
+    def secret(self) -> str:
+        """The password itself, read where `unshard` runs. Raises ConfigError CONFIG-004 when it can't be read.
+
+        Called when a connection is made ready on the driver; what travels or is stored keeps the reference.
+        """
+        kind, _, name = self.password.partition(":")
+        if kind == "env" and name:
+            value = os.environ.get(name)
+            if value is None:
+                raise ConfigError("CONFIG-004", cause="no such variable", values={"reference": self.password})
+            return value
+        if kind == "file" and name:
+            try:
+                return Path(name).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+            except (OSError, UnicodeDecodeError) as error:
+                fault = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+                raise ConfigError("CONFIG-004", cause=fault or "", values={"reference": self.password}) from None
+        return self.password
+
+
+def _switch(value: str) -> str:
+    """YAML's true and false as the 1 and 0 that servers take for a switch."""
+    return {"true": "1", "false": "0"}.get(value.lower(), value)

@@ -1,0 +1,83 @@
+"""YAML text to plain data with the line of every key.
+
+Scalars stay the text that the user wrote (`0123`, `on`, `1e3`), so that a password or a version is never turned
+into a number; the models give them their types. Duplicate keys, which YAML readers drop silently, are problems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from unshard.config.problems import KeyPath, Problem, problem
+from unshard.errors import ConfigError, Where
+
+_NULL = "tag:yaml.org,2002:null"
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(slots=True)
+class Document:
+    """`data` of one file; `lines` gives the 1-based line by path; `problems` are those of the text itself."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def parse_document(text: str, file: str) -> Document:
+    """Read one YAML document whose top is a mapping. Raises ConfigError CONFIG-003 with the line."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError("CONFIG-003", Where(file=file), f"{place}{error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        # a character that YAML forbids; such an error quotes the character, never the text around it
+        raise ConfigError("CONFIG-003", Where(file=file), str(error).splitlines()[0]) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError("CONFIG-003", Where(file=file), "line 1: the file has to be a mapping of keys to values")
+    document = Document()
+    document.data = _mapping(node, (), document, (node,))
+    return document
+
+
+def _value(node: yaml.Node, path: KeyPath, document: Document, above: tuple[yaml.Node, ...]) -> Any:
+    if any(node is parent for parent in above):
+        document.problems.append(problem(path, "an alias that contains itself; write the value out"))
+        return None
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, path, document, (*above, node))
+    if isinstance(node, yaml.SequenceNode):
+        values = []
+        for index, item in enumerate(node.value):
+            document.lines[(*path, index)] = item.start_mark.line + 1
+            values.append(_value(item, (*path, index), document, (*above, node)))
+        return values
+    return None if node.tag == _NULL else node.value
+
+
+def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document, above: tuple[yaml.Node, ...]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    for key, value in node.value:
+        if key.tag == _MERGE:
+            for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                content = _value(part, path, document, above)
+                if isinstance(content, dict):
+                    merged = {**content, **merged}
+                else:
+                    document.problems.append(problem(path, "`<<` takes a mapping or a list of mappings"))
+            continue
+        name = key.value if isinstance(key, yaml.ScalarNode) else str(key.start_mark.line + 1)
+        here = (*path, name)
+        if name in own:
+            again = f"written twice, on lines {document.lines[here]} and {key.start_mark.line + 1}; keep one"
+            document.problems.append(problem(here, again))
+            continue
+        document.lines[here] = key.start_mark.line + 1
+        own[name] = _value(value, here, document, above)
+    return {**merged, **own}

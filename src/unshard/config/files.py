@@ -1,0 +1,73 @@
+"""Task and source files read and checked: text → document → known keys → model → checks across sections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from unshard.config.document import parse_document
+from unshard.config.keys import adopt
+from unshard.config.problems import Problem, from_validation, refuse
+from unshard.config.references import TASK_CHECKS, overlap_problems
+from unshard.config.section import Section
+from unshard.config.source import SourceConfig
+from unshard.config.task import TaskConfig
+from unshard.errors import ConfigError, Where
+
+_Model = TypeVar("_Model", bound=Section)
+_Check = Callable[[Mapping[str, Any]], Iterable[Problem]]
+
+
+def load_task(path: Path | str) -> TaskConfig:
+    """The task that a file describes.
+
+    Raises ConfigError: CONFIG-001 with all problems of the file, CONFIG-002 when it can't be read, CONFIG-003 when
+    it isn't YAML. Reads nothing but the file; passwords stay references.
+    """
+    return parse_task(_text(path), str(path))
+
+
+def load_source(path: Path | str) -> SourceConfig:
+    """The source that a file describes. Raises as `load_task` does."""
+    return parse_source(_text(path), str(path))
+
+
+def parse_task(text: str, file: str = "task") -> TaskConfig:
+    """The task that a text describes; `file` is its name in errors."""
+    task, lines = _parse(TaskConfig, text, file, TASK_CHECKS)
+    refuse(file, overlap_problems(task), lines)
+    return task
+
+
+def parse_source(text: str, file: str = "source") -> SourceConfig:
+    """The source that a text describes; `file` is its name in errors."""
+    return _parse(SourceConfig, text, file, ())[0]
+
+
+def _parse(
+    model: type[_Model], text: str, file: str, checks: tuple[_Check, ...]
+) -> tuple[_Model, Mapping[tuple[str | int, ...], int]]:
+    document = parse_document(text, file)
+    data = adopt(model, document.data, (), document)
+    problems = document.problems
+    for check in checks:
+        problems.extend(check(data))
+    try:
+        checked = model.model_validate(data)
+    except ValidationError as error:
+        refuse(file, problems + [from_validation(detail) for detail in error.errors()], document.lines)
+        raise  # never reached: there is at least one problem
+    refuse(file, problems, document.lines)
+    return checked, document.lines
+
+
+def _text(path: Path | str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), error.strerror or "") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), f"byte {error.start} is not UTF-8") from None

@@ -1,0 +1,69 @@
+"""Keys against models: old names renamed, empty ones dropped, unknown ones refused with the nearest known name."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from unshard.config.document import Document
+from unshard.config.problems import KeyPath, problem, suggestion
+from unshard.config.section import Section
+
+
+def adopt(model: type[Section], data: Any, path: KeyPath, document: Document) -> Any:
+    """`data` with only the keys that `model` has, under their present names.
+
+    What was wrong goes to the document's `problems`, and its `lines` know a renamed key by both names. A key with
+    an empty value counts as not set, as in DM. Data that isn't a mapping is returned as it is: the model refuses it.
+    """
+    if not isinstance(data, dict):
+        return data
+    known = {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+    adopted: dict[str, Any] = {}
+    for key, value in data.items():
+        name = model.old_names.get(key, key)
+        if name not in known:
+            fault = "unknown key" + suggestion(key, [*known, *model.old_names])
+            document.problems.append(problem((*path, key), fault))
+        elif name != key and name in data:
+            fault = f"the old name of `{name}`, which is set too; keep `{name}`"
+            document.problems.append(problem((*path, key), fault))
+        elif value is not None:
+            if name != key:
+                _rename((*path, key), (*path, name), document)
+            adopted[name] = _adopt_value(known[name], value, (*path, name), document)
+    return adopted
+
+
+def _rename(old: KeyPath, new: KeyPath, document: Document) -> None:
+    depth = len(old)
+    renamed = {(*new, *path[depth:]): line for path, line in document.lines.items() if path[:depth] == old}
+    document.lines.update(renamed)
+
+
+def _adopt_value(annotation: Any, value: Any, path: KeyPath, document: Document) -> Any:
+    shape, model = section_of(annotation)
+    if model is None:
+        return value
+    if shape is dict and isinstance(value, dict):
+        # an empty rule is a rule with nothing set, not an absent one
+        return {
+            name: adopt(model, {} if item is None else item, (*path, name), document) for name, item in value.items()
+        }
+    if shape is tuple and isinstance(value, list):
+        return [adopt(model, item, (*path, index), document) for index, item in enumerate(value)]
+    return adopt(model, value, path, document) if shape is None else value
+
+
+def section_of(annotation: Any) -> tuple[Any, type[Section] | None]:
+    """How a field holds sections: (None | dict | tuple, the section's model), the model None where it holds none."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return section_of(next(part for part in parts if part is not type(None)))
+    if origin is dict:
+        return dict, section_of(parts[1])[1]
+    if origin is tuple:
+        return tuple, section_of(parts[0])[1]
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return None, annotation
+    return None, None

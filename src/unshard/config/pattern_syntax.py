@@ -1,0 +1,133 @@
+"""Name patterns: what they mean, whether they are well formed, whether one covers another.
+
+========== ====================================================
+``*``      any number of characters
+``?``      one character
+``[a-z]``  one character of a set; ``[!a-z]`` one outside of it
+``~regex`` a regular expression, not anchored
+========== ====================================================
+
+In routes, filters and column mappings ``*`` is allowed only at the end, as in DM; in block-allow lists anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+REGEX_MARK = "~"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One character within `ranges`, or outside of them all. `?` is outside of none."""
+
+    ranges: tuple[tuple[str, str], ...]
+    outside: bool = False
+
+    def has(self, character: str) -> bool:
+        return any(low <= character <= high for low, high in self.ranges) != self.outside
+
+    def within(self, other: OneOf) -> bool:
+        """Whether `other` has every character that this one has."""
+        edges = {edge for low, high in self.ranges + other.ranges for edge in (low, high)}
+        near = {chr(ord(edge) + step) for edge in edges for step in (-1, 0, 1) if 0 < ord(edge) + step < 0x110000}
+        # membership changes at edges only, so these stand for every character there is
+        return all(other.has(character) for character in {*near, "\x01", "\U0010ffff"} if self.has(character))
+
+
+ANY_RUN = None
+Token = OneOf | None  # None is `*`
+
+
+def parse_wildcard(text: str, *, star_anywhere: bool = False) -> tuple[Token, ...]:
+    """The tokens of a wildcard pattern. Raises ValueError saying what to write instead."""
+    tokens: list[Token] = []
+    rest = text
+    while rest:
+        head, rest = rest[0], rest[1:]
+        if head == "*":
+            if rest and not star_anywhere:
+                raise ValueError("`*` may only be the last character; write a regular expression: ~^a.*b$")
+            tokens.append(ANY_RUN)
+        elif head == "?":
+            tokens.append(OneOf((), outside=True))
+        elif head == "[":
+            inside, closed, rest = rest.partition("]")
+            if not closed:
+                raise ValueError("`[` has no `]`; close the set: [a-z]")
+            tokens.append(_parse_set(inside))
+        else:
+            tokens.append(OneOf(((head, head),)))
+    return tuple(tokens)
+
+
+def _parse_set(inside: str) -> OneOf:
+    members = inside.removeprefix("!")
+    ranges = []
+    while members:
+        low, high = (members[0], members[2]) if members[1:2] == "-" and members[2:] else (members[0], members[0])
+        if low > high:
+            raise ValueError(f"the range {low}-{high} runs backwards; write {high}-{low}")
+        ranges.append((low, high))
+        members = members[3:] if members[1:2] == "-" and members[2:] else members[1:]
+    if not ranges:
+        raise ValueError("an empty set; write the characters inside: [a-z]")
+    return OneOf(tuple(ranges), outside=inside.startswith("!"))
+
+
+def fold(pattern: str, case_sensitive: bool) -> str:
+    """The pattern in the case that names are compared in. A regular expression is left: its flag folds."""
+    return pattern if case_sensitive or pattern.startswith(REGEX_MARK) else pattern.lower()
+
+
+def covers(wide: str, narrow: str, *, case_sensitive: bool) -> bool:
+    """Whether every name that `narrow` matches is surely matched by `wide`. Undecidable pairs give False."""
+    wide, narrow = fold(wide, case_sensitive), fold(narrow, case_sensitive)
+    if wide in (narrow, "*"):
+        return True
+    if narrow.startswith(REGEX_MARK):
+        return False
+    inner = parse_wildcard(narrow)
+    if wide.startswith(REGEX_MARK):
+        flags = 0 if case_sensitive else re.IGNORECASE
+        return not set(narrow) & set("*?[") and re.search(wide[1:], narrow, flags) is not None
+    outer = parse_wildcard(wide)
+    fixed_outer = [token for token in outer if token is not ANY_RUN]
+    fixed_inner = [token for token in inner if token is not ANY_RUN]
+    if len(fixed_outer) == len(outer) and (len(fixed_inner) < len(inner) or len(fixed_inner) != len(outer)):
+        return False
+    if len(fixed_inner) < len(fixed_outer):
+        return False
+    return all(a.within(b) for a, b in zip(fixed_inner, fixed_outer, strict=False))
+
+
+def _check(pattern: str, star_anywhere: bool) -> str:
+    if not pattern:
+        raise ValueError("an empty pattern; write a name or `*`")
+    if not pattern.startswith(REGEX_MARK):
+        parse_wildcard(pattern, star_anywhere=star_anywhere)
+        return pattern
+    try:
+        re.compile(pattern[1:])
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return pattern
+
+
+def _check_tail(pattern: str) -> str:
+    return _check(pattern, star_anywhere=False)
+
+
+def _check_free(pattern: str) -> str:
+    return _check(pattern, star_anywhere=True)
+
+
+NamePattern = Annotated[str, AfterValidator(_check_tail)]
+"""A pattern with `*` at the end only."""
+
+FreePattern = Annotated[str, AfterValidator(_check_free)]
+"""A pattern with `*` anywhere."""

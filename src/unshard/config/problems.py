@@ -1,0 +1,96 @@
+"""Problems of a file: collected, given their line and their remedy, reported together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from unshard.config.section import NOT_SUPPORTED
+from unshard.errors import ConfigError, Where
+
+KeyPath = tuple[str | int, ...]
+_SECRET = frozenset({"password", "session", "extra-args", "conf"})
+"""Keys whose value is never shown: it is a password, or may have one inside."""
+
+_REMEDIES = {
+    "missing": "missing: it has to be set",
+    "int_parsing": "write a whole number",
+    "int_type": "write a whole number",
+    "int_from_float": "write a whole number",
+    "float_parsing": "write a number",
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "string_type": "write a text",
+    "model_type": "write a mapping: keys and values, indented below it",
+    "model_attributes_type": "write a mapping: keys and values, indented below it",
+    "dict_type": "write a mapping: keys and values, indented below it",
+    "tuple_type": "write a list: [a, b]",
+    "string_too_short": "write at least {min_length} character(s)",
+    "string_too_long": "write at most {max_length} characters",
+    "too_short": "write at least {min_length} entry",
+    "greater_than": "write a number over {gt}",
+    "greater_than_equal": "write a number of at least {ge}",
+    "less_than_equal": "write a number of at most {le}",
+    "literal_error": "write one of {expected}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong, at one place. `text` is complete: the dotted path, the value, what to write instead."""
+
+    path: KeyPath
+    text: str
+
+
+def dotted(path: KeyPath) -> str:
+    """`mysql-instances[0].meta.binlog-pos`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the file"
+
+
+def problem(path: KeyPath, fault: str) -> Problem:
+    return Problem(path, f"{dotted(path)}: {fault}")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """` (did you mean `x`?)`, or nothing where no known word is near."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean `{near[0]}`?)" if near else ""
+
+
+def from_validation(details: Mapping[str, Any]) -> Problem:
+    """The problem that one of pydantic's error details stands for. Values that may hold a secret are left out."""
+    path: KeyPath = tuple(details["loc"])
+    kind, value, context = details["type"], details.get("input"), details.get("ctx", {})
+    if kind == NOT_SUPPORTED:
+        return Problem(path, f"not supported yet: {dotted(path)} ({context['advice']})")
+    if kind == "value_error":
+        remedy = str(context["error"])
+    else:
+        remedy = _REMEDIES[kind].format_map(context) if kind in _REMEDIES else details["msg"]
+    if kind == "literal_error" and isinstance(value, str):
+        remedy += suggestion(value, str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
+    shown = isinstance(value, str | int | float) and kind not in ("missing", "model_type", "model_attributes_type")
+    if shown and not _SECRET.intersection(path):
+        return problem(path, f"{value!r} is refused; {remedy}")
+    return problem(path, remedy)
+
+
+def refuse(file: str, problems: Iterable[Problem], lines: Mapping[KeyPath, int]) -> None:
+    """Raise CONFIG-001 with all problems, one per line in the file's order, each once; return if there are none."""
+    found = {(line_of(one.path, lines), one.text) for one in problems}
+    if found:
+        cause = "\n       ".join(f"line {line}: {text}" for line, text in sorted(found))
+        raise ConfigError("CONFIG-001", Where(file=file), cause, {"count": len(found)}) from None
+
+
+def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
+    """The line of that key, or of the nearest section around it."""
+    while path and path not in lines:
+        path = path[:-1]
+    return lines.get(path, 1)

@@ -1,0 +1,148 @@
+"""Named rules of a task: routes, block-allow lists, column mappings, filters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from unshard.config.pattern_syntax import FreePattern, NamePattern
+from unshard.config.section import Section, later
+
+INSTANCE_LIMIT = 15
+"""Largest instance number of a `partition id` mapping: four bits."""
+
+
+class ExtractTable(Section):
+    """A part of the source table's name, as a column of the target."""
+
+    table_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
+    target_column: str = Field(description="Column of the target that takes the value.")
+
+
+class ExtractSchema(Section):
+    """A part of the source schema's name, as a column of the target."""
+
+    schema_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
+    target_column: str = Field(description="Column of the target that takes the value.")
+
+
+class ExtractSource(Section):
+    """A part of the source id, as a column of the target."""
+
+    source_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
+    target_column: str = Field(description="Column of the target that takes the value.")
+
+
+class RouteRule(Section):
+    """Where tables go. Rules with a table pattern come before those without; two of a level for one table: error."""
+
+    schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.", examples=["shop_*"])
+    table_pattern: NamePattern | None = Field(
+        default=None,
+        description="Source tables that the rule is for; not set: a schema rule, for all tables that no other rule "
+        "takes and for statements on the schema itself.",
+        examples=["order_*"],
+    )
+    target_schema: str = Field(min_length=1, max_length=64, description="Schema on the target.", examples=["shop"])
+    target_table: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=64,
+        description="Table on the target; not set: the source's name is kept.",
+    )
+    extract_table: Annotated[ExtractTable | None, later(None)] = Field(
+        default=None, description="A column filled from the source table's name."
+    )
+    extract_schema: Annotated[ExtractSchema | None, later(None)] = Field(
+        default=None, description="A column filled from the source schema's name."
+    )
+    extract_source: Annotated[ExtractSource | None, later(None)] = Field(
+        default=None, description="A column filled from the source id."
+    )
+
+    @model_validator(mode="after")
+    def _level(self) -> RouteRule:
+        if self.target_table and not self.table_pattern:
+            raise ValueError("target-table needs table-pattern; add it, or take target-table out")
+        return self
+
+
+class TableEntry(Section):
+    """One table of a block-allow list."""
+
+    db_name: FreePattern = Field(description="Schemas; `*` may stand anywhere.")
+    tbl_name: FreePattern = Field(description="Tables; `*` may stand anywhere.")
+
+
+class BlockAllowRule(Section):
+    """Which tables are migrated. First the schema is judged, then the table; system schemas never pass."""
+
+    do_dbs: tuple[FreePattern, ...] = Field(default=(), description="Schemas to take; when set, no other is.")
+    do_tables: tuple[TableEntry, ...] = Field(default=(), description="Tables to take; when set, no other is.")
+    ignore_dbs: tuple[FreePattern, ...] = Field(
+        default=(), description="Schemas to leave; not looked at beside `do-dbs`."
+    )
+    ignore_tables: tuple[TableEntry, ...] = Field(
+        default=(), description="Tables to leave, unless `do-tables` has them."
+    )
+
+
+class ColumnMappingRule(Section):
+    """Rewrites an integer column so that the ids of merged tables don't clash: source bits, then the id."""
+
+    schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.")
+    table_pattern: NamePattern | None = Field(
+        default=None, description="Source tables that the rule is for; not set: all."
+    )
+    source_column: str = Field(min_length=1, description="Column that is read.")
+    target_column: str = Field(min_length=1, description="Column that is written; it has to be there already.")
+    expression: Annotated[Literal["partition id", "add prefix", "add suffix"], later("partition id")] = Field(
+        description="`partition id`: the sign bit, 4 bits of the instance, 7 of the schema, 8 of the table, 44 of "
+        "the id. An empty argument's bits are not taken, and the parts behind it move up."
+    )
+    arguments: tuple[str, ...] = Field(
+        description="Instance number (0 to 15), schema prefix, table prefix, and optionally a separator: names are "
+        "prefix, separator, number (schema 0 to 127, table 0 to 255). An empty text leaves the part out.",
+        examples=[["1", "shop_", "order_"]],
+    )
+    create_table_query: Annotated[str, later("")] = Field(
+        default="", description="Statement that makes the target table."
+    )
+
+    @field_validator("arguments")
+    @classmethod
+    def _arguments(cls, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        if len(arguments) not in (3, 4):
+            raise ValueError('write three or four texts: ["1", "schema_", "table_"]')
+        instance = arguments[0]
+        if instance and not (instance.isascii() and instance.isdigit() and int(instance) <= INSTANCE_LIMIT):
+            raise ValueError(f"the first argument is the instance: a number from 0 to {INSTANCE_LIMIT}, or empty")
+        if not any(arguments[:3]):
+            raise ValueError("all parts are empty, so the rule would change nothing; take it out")
+        return arguments
+
+
+class FilterRule(Section):
+    """Binlog events to leave out."""
+
+    schema_pattern: str = Field(default="*", description="Source schemas that the rule is for.")
+    table_pattern: str = Field(default="*", description="Source tables that the rule is for.")
+    events: tuple[str, ...] = Field(default=(), description="Kinds of events, such as `truncate table`.")
+    sql_pattern: tuple[str, ...] = Field(default=(), description="Regular expressions over the statement.")
+    action: str = Field(default="", description="`Do`, `Ignore` or `Error`.")
+
+
+class ExpressionFilterRule(Section):
+    """Row changes to leave out, by an expression over their values."""
+
+    schema_: str = Field(default="", alias="schema", description="Source schema, exactly.")
+    table: str = Field(default="", description="Source table, exactly.")
+    insert_value_expr: str = Field(default="", description="Inserted rows for which this is true are left out.")
+    update_old_value_expr: str = Field(
+        default="", description="Updated rows whose old values make this true are left out."
+    )
+    update_new_value_expr: str = Field(
+        default="", description="Updated rows whose new values make this true are left out."
+    )
+    delete_value_expr: str = Field(default="", description="Deleted rows for which this is true are left out.")

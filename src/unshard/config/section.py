@@ -1,0 +1,96 @@
+"""What every section of a file is: a frozen model with DM's key names, and the marks its keys can carry."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+NOT_SUPPORTED = "not_supported_yet"
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Section(BaseModel):
+    """One mapping of a task or source file.
+
+    Field names are DM's keys with `_` for `-`. `old_names` maps a key that DM still reads to the one in use.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=lambda name: name.replace("_", "-"),
+        validate_by_name=True,
+        validate_by_alias=True,
+        hide_input_in_errors=True,
+    )
+    old_names: ClassVar[dict[str, str]] = {}
+
+
+@dataclass(frozen=True)
+class Later:
+    """Marks a key of DM that is known but not built: only the `neutral` values, which ask for nothing, pass."""
+
+    neutral: tuple[Any, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._refuse, handler(source))
+
+    def _refuse(self, value: Any) -> Any:
+        if value not in self.neutral:
+            shown = " or ".join(written(value) for value in self.neutral)
+            raise not_supported(f"leave it out or write {shown}")
+        return value
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """Marks a key that is read and does nothing, as in DM or by our design; using it gives a notice with `why`."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a key's value, for the reference page."""
+
+    name: str
+
+
+def not_supported(advice: str) -> PydanticCustomError:
+    """What a validator raises for a value that a later version will take; the report names the key."""
+    return PydanticCustomError(NOT_SUPPORTED, "{advice}", {"advice": advice})
+
+
+def later(*neutral: Any) -> Later:
+    return Later(neutral)
+
+
+def written(value: Any) -> str:
+    """A value as one writes it in YAML: true, "", [], {}."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return "[" + ", ".join(written(item) for item in value) + "]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value)
+
+
+def seconds_of(value: Any) -> Any:
+    """Seconds of a duration such as `90s`, `5m`, `1h30m`, `500ms`. Raises ValueError on a text without units."""
+    if not isinstance(value, str):
+        return value
+    parts = _DURATION.findall(value)
+    if "".join(number + unit for number, unit in parts) != value or not parts:
+        raise ValueError("write a duration with its unit, such as 30s, 5m or 1h30m")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+Seconds = Annotated[float, BeforeValidator(seconds_of), Unit("duration, such as 5m")]

@@ -1,0 +1,196 @@
+"""A task cut by source: everything that one source's units need, with every name looked up and default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from unshard.config.database import DatabaseConfig
+from unshard.config.dump_flags import Consistency, parse_size
+from unshard.config.rules import BlockAllowRule, ColumnMappingRule, RouteRule
+from unshard.config.section import Section
+from unshard.config.source import SourceConfig
+from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, SparkConfig, TaskConfig
+from unshard.config.units import (
+    DEFAULT_ROWS,
+    DumperConfig,
+    DumpFormat,
+    LoaderConfig,
+    OnDuplicate,
+    SyncerConfig,
+)
+from unshard.errors import ConfigError
+
+DEFAULT_STATEMENT_BYTES = 1_000_000
+
+
+class DumperSettings(Section):
+    """The dump of one source. `databases` and `tables` (schema, table), when set, stand in for the allow list."""
+
+    threads: int
+    format: DumpFormat
+    chunk_bytes: int
+    statement_bytes: int
+    rows: int
+    where: str = ""
+    consistency: Consistency = "auto"
+    databases: tuple[str, ...] = ()
+    tables: tuple[tuple[str, str], ...] = ()
+
+
+class LoaderSettings(Section):
+    """The load of one source. `directory` belongs to this task and source alone."""
+
+    pool_size: int
+    directory: str
+    on_duplicate: OnDuplicate
+
+
+class SyncerSettings(Section):
+    """The sync of one source."""
+
+    worker_count: int
+    batch_rows: int
+    checkpoint_flush_interval_seconds: int
+    compact: bool
+    multiple_rows: bool
+
+
+class SubtaskConfig(Section):
+    """One source's part of a task, complete. Pickles; `model_dump_json` writes it, `model_validate_json` reads it.
+
+    Passwords in it are what the user wrote (plain or a reference); `redacted` is the form to show.
+    """
+
+    name: str
+    source_id: str
+    mode: Mode
+    delivery: Delivery
+    meta_schema: str
+    timezone: str
+    case_sensitive: bool
+    source: SourceConfig
+    target: DatabaseConfig
+    start: MetaConfig | None = None
+    routes: dict[str, RouteRule] = Field(default_factory=dict)
+    block_allow: BlockAllowRule | None = None
+    column_mappings: dict[str, ColumnMappingRule] = Field(default_factory=dict)
+    dumper: DumperSettings
+    loader: LoaderSettings
+    syncer: SyncerSettings
+    clean_dump_file: bool
+    spark: SparkConfig
+
+    def redacted(self) -> dict[str, Any]:
+        """JSON-ready form in DM's key names, with `******` for every password."""
+        form = self.model_dump(mode="json", by_alias=True)
+        for database in (form["source"]["from"], form["target"]):
+            database["password"] = "******" if database["password"] else ""
+        return form
+
+
+def plan_subtasks(task: TaskConfig, sources: Sequence[SourceConfig]) -> tuple[SubtaskConfig, ...]:
+    """The subtasks of a task, in the order of `mysql-instances`.
+
+    Raises ConfigError CONFIG-005 with every source that is missing, given twice, not in the task, disabled, or whose
+    starting point doesn't suit its `enable-gtid`.
+    """
+    by_id = {source.source_id: source for source in sources}
+    faults = list(_misfits(task, sources))
+    if faults:
+        values = {"task": task.name, "count": len(faults)}
+        raise ConfigError("CONFIG-005", cause="\n       ".join(faults), values=values)
+    return tuple(_subtask(task, instance, by_id[instance.source_id]) for instance in task.mysql_instances)
+
+
+def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
+    given = [source.source_id for source in sources]
+    wanted = [instance.source_id for instance in task.mysql_instances]
+    faults = [f"source '{name}' of the task has no source file" for name in wanted if name not in given]
+    faults += [f"source '{name}' is not in the task's mysql-instances" for name in dict.fromkeys(given) - _keys(wanted)]
+    faults += [f"source '{name}' is in {given.count(name)} source files" for name in _repeated(given)]
+    by_id = {source.source_id: source for source in sources}
+    for instance in task.mysql_instances:
+        source = by_id.get(instance.source_id)
+        if source is None:
+            continue
+        if not source.enable:
+            faults.append(f"source '{source.source_id}' is disabled; set enable: true in its file")
+        if task.task_mode == "incremental" and instance.meta is not None:
+            key = "binlog-gtid" if source.enable_gtid else "binlog-name"
+            if not (instance.meta.binlog_gtid if source.enable_gtid else instance.meta.binlog_name):
+                switch = str(source.enable_gtid).lower()
+                faults.append(f"source '{source.source_id}' has enable-gtid: {switch}, so its meta needs {key}")
+    return faults
+
+
+def _keys(names: Sequence[str]) -> Any:
+    return dict.fromkeys(names).keys()
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -> SubtaskConfig:
+    return SubtaskConfig(
+        name=task.name,
+        source_id=source.source_id,
+        mode=task.task_mode,
+        delivery=task.delivery,
+        meta_schema=task.meta_schema,
+        timezone=task.timezone,
+        case_sensitive=task.case_sensitive or source.case_sensitive,
+        source=source,
+        target=task.target_database,
+        start=instance.meta if task.task_mode == "incremental" else None,
+        routes={name: task.routes[name] for name in instance.route_rules},
+        block_allow=task.block_allow_list[instance.block_allow_list] if instance.block_allow_list else None,
+        column_mappings={name: task.column_mappings[name] for name in instance.column_mapping_rules},
+        dumper=_dumper(task.mydumpers, instance),
+        loader=_loader(task, instance),
+        syncer=_syncer(task.syncers, instance),
+        clean_dump_file=task.clean_dump_file,
+        spark=task.spark,
+    )
+
+
+def _dumper(named: Mapping[str, DumperConfig], instance: InstanceConfig) -> DumperSettings:
+    name = instance.mydumper_config_name
+    config = named[name] if name else instance.mydumper or DumperConfig()
+    flags = config.flags
+    return DumperSettings(
+        threads=instance.mydumper_thread or config.threads,
+        format=config.format,
+        chunk_bytes=flags.chunk_bytes or parse_size(config.chunk_filesize),
+        statement_bytes=flags.statement_bytes or config.statement_size or DEFAULT_STATEMENT_BYTES,
+        rows=flags.rows or config.rows or DEFAULT_ROWS,
+        where=flags.where if flags.where is not None else config.where,
+        consistency=flags.consistency or "auto",
+        databases=flags.databases,
+        tables=flags.tables,
+    )
+
+
+def _loader(task: TaskConfig, instance: InstanceConfig) -> LoaderSettings:
+    name = instance.loader_config_name
+    config = task.loaders[name] if name else instance.loader or LoaderConfig()
+    return LoaderSettings(
+        pool_size=instance.loader_thread or config.pool_size,
+        directory=f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
+        on_duplicate=config.on_duplicate_logical,
+    )
+
+
+def _syncer(named: Mapping[str, SyncerConfig], instance: InstanceConfig) -> SyncerSettings:
+    name = instance.syncer_config_name
+    config = named[name] if name else instance.syncer or SyncerConfig()
+    return SyncerSettings(
+        worker_count=instance.syncer_thread or config.worker_count,
+        batch_rows=config.batch,
+        checkpoint_flush_interval_seconds=config.checkpoint_flush_interval,
+        compact=config.compact,
+        multiple_rows=config.multiple_rows,
+    )

@@ -1,0 +1,193 @@
+"""The task file: what is migrated from which sources to which target, and how."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from unshard.config.database import DatabaseConfig
+from unshard.config.notices import used_without_effect
+from unshard.config.rules import (
+    BlockAllowRule,
+    ColumnMappingRule,
+    ExpressionFilterRule,
+    FilterRule,
+    RouteRule,
+)
+from unshard.config.section import NoEffect, Section, Unit, later
+from unshard.config.source import BinlogName, GtidText, SourceId
+from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
+
+LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"
+"""The longest ending of a meta table; with the task's name before it, it has to be a table name of 64 characters."""
+
+Mode = Literal["full", "incremental", "all", "dump", "load"]
+Delivery = Literal["exactly-once", "at-least-once"]
+_HEARTBEAT = NoEffect("DM dropped its heartbeat")
+_SHADOW = (r"^_(.+)_(?:new|gho)$",)
+_TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
+_OFFSET = re.compile(r"[+-](?:0?\d|1[0-4]):[0-5]\d\Z")
+
+
+class MetaConfig(Section):
+    """Where an incremental task begins. Not used once the target has a checkpoint of the task."""
+
+    binlog_name: BinlogName = Field(default="", description="Binlog file to begin in.", examples=["mysql-bin.000001"])
+    binlog_pos: Annotated[int, Unit("byte offset")] = Field(default=4, ge=4, description="Place in that file.")
+    binlog_gtid: GtidText = Field(default="", description="GTID set to begin after; for sources with `enable-gtid`.")
+
+
+class InstanceConfig(Section):
+    """One source of the task, and which of the named rules hold for it."""
+
+    old_names: ClassVar[dict[str, str]] = {"black-white-list": "block-allow-list"}
+
+    source_id: SourceId = Field(description="`source-id` of the source file.")
+    meta: MetaConfig | None = Field(
+        default=None, description="Where an incremental task begins; not set: the present end."
+    )
+    route_rules: tuple[str, ...] = Field(default=(), description="Names under `routes`.")
+    filter_rules: Annotated[tuple[str, ...], later(())] = Field(default=(), description="Names under `filters`.")
+    expression_filters: Annotated[tuple[str, ...], later(())] = Field(
+        default=(), description="Names under `expression-filter`."
+    )
+    block_allow_list: str = Field(default="", description="A name under `block-allow-list`; not set: all tables.")
+    column_mapping_rules: tuple[str, ...] = Field(default=(), description="Names under `column-mappings`.")
+    mydumper_config_name: str = Field(default="", description="A name under `mydumpers`.")
+    mydumper: DumperConfig | None = Field(default=None, description="The same inline.")
+    mydumper_thread: int = Field(default=0, ge=0, description="In place of `threads`; 0: as set there.")
+    loader_config_name: str = Field(default="", description="A name under `loaders`.")
+    loader: LoaderConfig | None = Field(default=None, description="The same inline.")
+    loader_thread: int = Field(default=0, ge=0, description="In place of `pool-size`; 0: as set there.")
+    syncer_config_name: str = Field(default="", description="A name under `syncers`.")
+    syncer: SyncerConfig | None = Field(default=None, description="The same inline.")
+    syncer_thread: int = Field(default=0, ge=0, description="In place of `worker-count`; 0: as set there.")
+    validator_config_name: str = Field(default="", description="A name under `validators`.")
+
+
+class SparkConfig(Section):
+    """The Spark session that the task's jobs run in."""
+
+    master: str = Field(default="local[*]", min_length=1, description="Spark master.", examples=["local[4]"])
+    conf: dict[str, str] = Field(
+        default_factory=dict, description="Spark properties, as `spark-submit --conf` takes them."
+    )
+
+
+class ExperimentalConfig(Section):
+    """DM's trials."""
+
+    async_checkpoint_flush: Annotated[bool, later(False)] = Field(
+        default=False, description="Write checkpoints while changes go on being applied."
+    )
+
+
+class TaskConfig(Section):
+    """One migration."""
+
+    old_names: ClassVar[dict[str, str]] = {"black-white-list": "block-allow-list"}
+
+    name: str = Field(
+        min_length=1,
+        max_length=64 - len(LONGEST_TABLE_SUFFIX),
+        description="Name of the task; the meta tables on the target begin with it.",
+    )
+    task_mode: Annotated[Mode, later("full", "incremental", "all")] = Field(
+        description="`full`: copy what is there. `incremental`: follow the binlog. `all`: copy, then follow."
+    )
+    delivery: Annotated[Delivery, later("exactly-once")] = Field(
+        default="exactly-once", description="How often a row change reaches the target, whatever dies meanwhile."
+    )
+    is_sharding: Annotated[bool, later(False)] = Field(default=False, description="DM's old switch for `shard-mode`.")
+    shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("")] = Field(
+        default="", description="How DDL of merged tables is brought together."
+    )
+    strict_optimistic_shard_mode: Annotated[bool, later(False)] = Field(
+        default=False, description="Any conflict in optimistic mode is an error at once."
+    )
+    ignore_checking_items: Annotated[tuple[str, ...], later(())] = Field(
+        default=(), description="Pre-checks to leave out."
+    )
+    meta_schema: str = Field(
+        default="dm_meta", min_length=1, max_length=64, description="Schema on the target for checkpoints and receipts."
+    )
+    enable_heartbeat: Annotated[bool, _HEARTBEAT] = Field(default=False, description="Old delay measurement.")
+    heartbeat_update_interval: Annotated[int, _HEARTBEAT, Unit("s")] = Field(default=1, description="Old.")
+    heartbeat_report_interval: Annotated[int, _HEARTBEAT, Unit("s")] = Field(default=10, description="Old.")
+    timezone: str = Field(
+        default="",
+        description="Time zone for statements whose sense depends on one: the dump's `where`, replayed DDL. Row "
+        "values always move in UTC sessions. Empty: UTC.",
+        examples=["Asia/Shanghai", "+08:00"],
+    )
+    case_sensitive: bool = Field(default=False, description="Patterns and names of rules are compared with their case.")
+    collation_compatible: Annotated[Literal["loose", "strict"], later("loose")] = Field(
+        default="loose",
+        alias="collation_compatible",
+        description="`strict`: write the source's default collations out.",
+    )
+    target_database: DatabaseConfig = Field(description="The target.")
+    mysql_instances: tuple[InstanceConfig, ...] = Field(min_length=1, description="The sources.")
+    online_ddl: Annotated[bool, later(False)] = Field(
+        default=False, description="Recognise tables of gh-ost and pt-osc. DM's default is true."
+    )
+    shadow_table_rules: Annotated[tuple[str, ...], later((), _SHADOW)] = Field(
+        default=(), description="Regular expressions of ghost tables."
+    )
+    trash_table_rules: Annotated[tuple[str, ...], later((), _TRASH)] = Field(
+        default=(), description="Regular expressions of trash tables."
+    )
+    online_ddl_scheme: Annotated[Literal["", "gh-ost", "pt"], later("")] = Field(
+        default="", description="DM's old key for `online-ddl`."
+    )
+    routes: dict[str, RouteRule] = Field(default_factory=dict, description="Named routes.")
+    filters: Annotated[dict[str, FilterRule], later({})] = Field(
+        default_factory=dict, description="Named event filters."
+    )
+    expression_filter: Annotated[dict[str, ExpressionFilterRule], later({})] = Field(
+        default_factory=dict, description="Named expression filters."
+    )
+    block_allow_list: dict[str, BlockAllowRule] = Field(default_factory=dict, description="Named block-allow lists.")
+    column_mappings: dict[str, ColumnMappingRule] = Field(default_factory=dict, description="Named column mappings.")
+    mydumpers: dict[str, DumperConfig] = Field(default_factory=dict, description="Named dump settings.")
+    loaders: dict[str, LoaderConfig] = Field(default_factory=dict, description="Named load settings.")
+    syncers: dict[str, SyncerConfig] = Field(default_factory=dict, description="Named sync settings.")
+    validators: dict[str, ValidatorConfig] = Field(default_factory=dict, description="Named validator settings.")
+    clean_dump_file: bool = Field(default=True, description="Delete the dump files once they are loaded.")
+    ansi_quotes: Annotated[bool, NoEffect("it is read from the source's sql_mode")] = Field(
+        default=False, description='Names are quoted with ".'
+    )
+    remove_meta: Annotated[bool, later(False), NoEffect("it is what happens anyway")] = Field(
+        default=False, description="Forget earlier progress before the start."
+    )
+    experimental: ExperimentalConfig = Field(default_factory=ExperimentalConfig, description="DM's trials.")
+    spark: SparkConfig = Field(default_factory=SparkConfig, description="Where the jobs run.")
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        if set(name) & set("/\\\0") or name.strip(" .") != name:
+            raise ValueError("it names folders and tables; write it without slashes, and no blank or dot at its ends")
+        return name
+
+    @field_validator("timezone")
+    @classmethod
+    def _timezone(cls, zone: str) -> str:
+        if zone and not _OFFSET.match(zone) and zone not in zoneinfo.available_timezones():
+            raise ValueError("write an offset such as +08:00 or a zone such as Europe/Paris")
+        return zone
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        found = list(used_without_effect(self, ()))
+        if self.task_mode != "incremental":
+            found += [
+                f"mysql-instances[{index}].meta has no effect: task-mode {self.task_mode} begins at its own dump"
+                for index, instance in enumerate(self.mysql_instances)
+                if instance.meta is not None
+            ]
+        return tuple(found)

@@ -1,0 +1,211 @@
+"""How the units of a task work: dump (`mydumpers`), load (`loaders`), sync (`syncers`), `validators`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
+from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported
+
+DEFAULT_WORKER_COUNT = 4
+"""Partitions that apply row changes side by side."""
+
+DEFAULT_BATCH = 1000
+"""Rows of one transaction on the target."""
+
+DEFAULT_ROWS = 200_000
+"""Rows of one chunk of a dump where neither `rows` nor `-r` says."""
+
+_GIVEN_TWICE = {
+    "rows": "rows",
+    "where": "where",
+    "statement_size": "statement_bytes",
+    "chunk_filesize": "chunk_bytes",
+}
+
+OnDuplicate = Literal["error", "replace", "ignore"]
+DumpFormat = Literal["parquet", "sql"]
+_UNUSED_FLAG = NoEffect("DM takes it for its own history's sake and does nothing with it")
+
+
+class DumperConfig(Section):
+    """The dump: how the source's tables are read."""
+
+    mydumper_path: Annotated[str, NoEffect("no other program dumps")] = Field(
+        default="", description="Path of mydumper."
+    )
+    threads: int = Field(default=4, ge=1, description="Connections to the source that read side by side.")
+    chunk_filesize: str = Field(
+        default="64",
+        description="Size that a data file is cut at: MiB as a bare number, or with a unit, such as `256MiB`.",
+        examples=["64", "256MiB"],
+    )
+    statement_size: Annotated[int, Unit("bytes")] = Field(
+        default=0, ge=0, description="Length of one INSERT in a `sql` file; 0: 1000000."
+    )
+    rows: Annotated[int, Unit("rows")] = Field(
+        default=0, ge=0, description=f"Rows of one chunk of a table; 0: {DEFAULT_ROWS}."
+    )
+    where: str = Field(
+        default="", description="Condition that dumped rows meet. The sync that follows does not know it."
+    )
+    skip_tz_utc: Annotated[bool, NoEffect("sessions are always in UTC")] = Field(
+        default=True, description="Leave the dump's session in the server's time zone."
+    )
+    extra_args: str = Field(
+        default="",
+        description="Flags of mydumper and dumpling: `-B/--database`, `-T/--tables-list`, `-F/--filesize`, "
+        "`-r/--rows`, `-s/--statement-size`, `--where`, `--consistency auto|none|flush|lock`, `--no-locks`. `-B` "
+        "and `-T` stand in for the block-allow list in the dump, and in the dump only. Another flag is refused.",
+        examples=["-B shop -T order_1,order_2", "--consistency none"],
+    )
+    format: DumpFormat = Field(
+        default="parquet", description="Kind of data files: typed and small, or SQL as mydumper's."
+    )
+
+    @field_validator("chunk_filesize")
+    @classmethod
+    def _size(cls, text: str) -> str:
+        parse_size(text)
+        return text
+
+    @field_validator("extra_args")
+    @classmethod
+    def _flags(cls, text: str) -> str:
+        try:
+            parse_flags(text)
+        except UnsupportedFlag as error:
+            raise not_supported(str(error)) from None
+        return text
+
+    @model_validator(mode="after")
+    def _once(self) -> DumperConfig:
+        flags = self.flags
+        for key, flag in _GIVEN_TWICE.items():
+            if key in self.model_fields_set and getattr(flags, flag) is not None:
+                raise ValueError(f"{key.replace('_', '-')} is set, and in extra-args too; keep one")
+        return self
+
+    @property
+    def flags(self) -> DumpFlags:
+        """What `extra-args` sets."""
+        return parse_flags(self.extra_args)
+
+
+def _import_mode(value: Any) -> Any:
+    return "logical" if value in ("sql", "loader") else value
+
+
+class LoaderConfig(Section):
+    """The load: how dump files become rows of the target."""
+
+    old_names: ClassVar[dict[str, str]] = {"on-duplicate": "on-duplicate-logical"}
+
+    pool_size: int = Field(default=16, ge=1, description="Chunks that are loaded side by side.")
+    dir: str = Field(
+        default="./dumped_data",
+        min_length=1,
+        description="Folder of the dump files; `.TASK/SOURCE-ID` is added, so that tasks and sources keep apart.",
+    )
+    sorting_dir_physical: Annotated[str, later("")] = Field(default="", description="Folder for the local sort.")
+    import_mode: Annotated[
+        Literal["logical", "physical", "import-into"], BeforeValidator(_import_mode), later("logical")
+    ] = Field(
+        default="logical", description="`logical`: INSERT statements (DM's old names `sql` and `loader` mean it too)."
+    )
+    on_duplicate_logical: OnDuplicate = Field(
+        default="error",
+        description="What a row does whose key the target has already: stop the task, take the old row's place, or "
+        "be left out. DM's default is `replace`; `docs/adr/0002-duplicates-stop-a-load.md` says why ours is not.",
+    )
+    on_duplicate_physical: Annotated[Literal["none", "manual"], later("none")] = Field(
+        default="none", description="Duplicates of a physical import."
+    )
+    checksum_physical: Annotated[Literal["required", "optional", "off"], later("required")] = Field(
+        default="required", description="Checksum after a physical import."
+    )
+    analyze: Annotated[Literal["required", "optional", "off"], later("optional")] = Field(
+        default="optional", description="ANALYZE TABLE after the import."
+    )
+    disk_quota_physical: Annotated[int, later(0), Unit("bytes")] = Field(
+        default=0, description="Disk that a physical import may take; 0: no limit."
+    )
+    range_concurrency: Annotated[int, later(0)] = Field(
+        default=0, description="Ranges that a physical import writes at once."
+    )
+    compress_kv_pairs: Annotated[str, later("")] = Field(default="", description="Compression of a physical import.")
+    pd_addr: Annotated[str, later("")] = Field(default="", description="Address of the cluster's placement driver.")
+
+    @field_validator("dir")
+    @classmethod
+    def _local(cls, text: str) -> str:
+        if "://" in text:
+            raise not_supported("shared storage; write a folder that all Spark workers see")
+        return text
+
+
+class SyncerConfig(Section):
+    """The sync: how row changes of the binlog reach the target."""
+
+    meta_file: Annotated[str, NoEffect("checkpoints are kept on the target")] = Field(
+        default="", description="Old file."
+    )
+    worker_count: int = Field(
+        default=DEFAULT_WORKER_COUNT,
+        ge=1,
+        description="Partitions, hence connections, that apply changes side by side.",
+    )
+    batch: Annotated[int, Unit("rows")] = Field(
+        default=DEFAULT_BATCH, ge=1, description="Most rows of one transaction on the target."
+    )
+    queue_size: Annotated[int, NoEffect("a batch is bounded by its bytes, not by a queue")] = Field(
+        default=1024, ge=0, description="Length of DM's queues between its steps."
+    )
+    checkpoint_flush_interval: Annotated[int, Unit("s")] = Field(
+        default=30, ge=1, description="Longest time between two checkpoints while changes come in."
+    )
+    compact: bool = Field(default=True, description="Of several changes of a row in a batch, apply their outcome only.")
+    multiple_rows: bool = Field(default=True, description="Put many rows into one statement.")
+    safe_mode: Annotated[bool, later(False)] = Field(
+        default=False, description="Rewrite INSERT to REPLACE and UPDATE to DELETE and REPLACE throughout."
+    )
+    safe_mode_duration: Annotated[str, later("", "0s", "60s")] = Field(
+        default="", description="Safe mode after each start. Exactly-once delivery replays nothing and needs none."
+    )
+    enable_gtid: Annotated[bool, NoEffect("the source file's enable-gtid counts")] = Field(
+        default=False, description="Read by GTID."
+    )
+    max_retry: Annotated[int, _UNUSED_FLAG] = Field(default=0, description="Tries of a statement.")
+    auto_fix_gtid: Annotated[bool, _UNUSED_FLAG] = Field(default=False, description="Mend GTID sets.")
+    disable_detect: Annotated[bool, _UNUSED_FLAG] = Field(default=False, description="Turn conflict detection off.")
+    enable_ansi_quotes: Annotated[bool, _UNUSED_FLAG] = Field(
+        default=False, description='Statements quote names with ".'
+    )
+
+
+class ValidatorConfig(Section):
+    """Continuous comparison of source and target."""
+
+    mode: Annotated[Literal["none", "fast", "full"], later("none")] = Field(
+        default="none", description="What is compared."
+    )
+    worker_count: Annotated[int, later(4)] = Field(default=4, description="Workers that compare.")
+    validate_interval: Annotated[Seconds, later(10.0)] = Field(default=10.0, description="Time between tries of a row.")
+    check_interval: Annotated[Seconds, later(5.0)] = Field(
+        default=5.0, description="Time between looks at the checkpoint."
+    )
+    row_error_delay: Annotated[Seconds, later(1800.0)] = Field(
+        default=1800.0, description="Time until a row is an error."
+    )
+    meta_flush_interval: Annotated[Seconds, later(300.0)] = Field(
+        default=300.0, description="Time between checkpoints."
+    )
+    batch_query_size: Annotated[int, later(100), Unit("rows")] = Field(default=100, description="Rows of one SELECT.")
+    max_pending_row_size: Annotated[str, later("500m")] = Field(
+        default="500m", description="Most bytes of waiting rows."
+    )
+    max_pending_row_count: Annotated[int, later(2147483647), Unit("rows")] = Field(
+        default=2147483647, description="Most waiting rows."
+    )

@@ -1,0 +1,60 @@
+"""Which rule a table falls under: rules with a table pattern first, then schema rules, never two of one level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from unshard.errors import ConfigError
+from unshard.model.table import TableName
+from unshard.transform.pattern import Pattern
+
+
+class PatternRule(Protocol):
+    """A rule of the task file with the two patterns that routes and column mappings share."""
+
+    @property
+    def schema_pattern(self) -> str: ...
+
+    @property
+    def table_pattern(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The compiled patterns of one section's rules: (name, schema pattern, table pattern or None)."""
+
+    section: str
+    rules: tuple[tuple[str, Pattern, Pattern | None], ...]
+
+    @classmethod
+    def compile(cls, section: str, rules: Mapping[str, PatternRule], case_sensitive: bool) -> Choice:
+        """Raises ValueError on a malformed pattern; those of a loaded task are well formed."""
+        compiled = []
+        for name, rule in rules.items():
+            schema = Pattern.compile(rule.schema_pattern, case_sensitive=case_sensitive)
+            table = rule.table_pattern
+            compiled.append((name, schema, Pattern.compile(table, case_sensitive=case_sensitive) if table else None))
+        return cls(section, tuple(compiled))
+
+    def of_table(self, name: TableName) -> str | None:
+        """The name of the table's rule, or None. Raises ConfigError CONFIG-006 where two of a level match."""
+        level = [
+            rule
+            for rule, schema, table in self.rules
+            if table is not None and schema.matches(name.schema) and table.matches(name.table)
+        ]
+        return self._only(level, str(name)) or self.of_schema(name.schema, str(name))
+
+    def of_schema(self, schema: str, asked: str = "") -> str | None:
+        """The name of the schema's own rule, or None; `asked` is what an error speaks of. Raises CONFIG-006."""
+        level = (rule for rule, pattern, table in self.rules if table is None and pattern.matches(schema))
+        return self._only(level, asked or schema)
+
+    def _only(self, matching: Iterable[str], asked: str) -> str | None:
+        names = list(matching)
+        if len(names) > 1:
+            values = {"name": asked, "section": self.section, "rules": ", ".join(names)}
+            raise ConfigError("CONFIG-006", values=values)
+        return names[0] if names else None
