@@ -89,5 +89,13 @@ def _format(data: mmap.mmap) -> Format:
 def _location(before: Location, file: str, offset: int, gtids: tuple[str, ...]) -> Location:
     gtid = before.gtid
     for added in filter(None, gtids):
-        gtid = str((MysqlGtidSet if ":" in added else MariadbGtidSet).parse(gtid).add(added))
+        gtid = _with_gtids(gtid, added)
     return Location(Position(file, offset), gtid)
+
+
+def _with_gtids(known: str, added: str) -> str:
+    """The set `known` with the ids of `added` in it, in the notation of `added`."""
+    if ":" not in added:
+        return str(MariadbGtidSet.parse(known).add(*MariadbGtidSet.parse(added).last))
+    runs = [(origin, *run) for origin, intervals in MysqlGtidSet.parse(added).origins for run in intervals]
+    return str(MysqlGtidSet.parse(known).add(*runs))
