@@ -1,0 +1,121 @@
+"""Dumping without a lock: each table from a snapshot of its own, whose binlog location goes into its record."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import MySQLdb
+
+from unshard.dump.files import data_name
+from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
+from unshard.dump.outcome import enclose
+from unshard.dump.read import read_rows
+from unshard.dump.write import FileLimits, write_files
+from unshard.errors import DumpError, UnshardError, Where
+from unshard.model.position import Location
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, server_error
+from unshard.mysql.structure import read_table
+from unshard.retry import retrying
+from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_location, start_snapshot
+
+ATTEMPTS = 6
+_CHANGED_SINCE_SNAPSHOT = 1412
+_GONE = frozenset({1146, 1049})
+
+
+@dataclass(frozen=True, slots=True)
+class TableWork:
+    """One task's tables, dumped one after another into the run's folder."""
+
+    endpoint: Endpoint
+    directory: Path
+    run: str
+    tables: tuple[TableName, ...]
+    where: str
+    limits: FileLimits
+
+
+def dump_tables(payload: bytes) -> bytes:
+    """Spark task: dump each table of a pickled TableWork that has no record yet; the number of tables as outcome.
+
+    Safe to run again and at the same time as another attempt: the first record of a table stays.
+    """
+    work: TableWork = pickle.loads(payload)
+    return enclose(lambda: sum(_dump_one(work, table) for table in work.tables))
+
+
+def _dump_one(work: TableWork, name: TableName) -> int:
+    if read_record(work.directory, work.run, name) is None:
+        record = retrying(lambda: _snapshot_table(work, name), _again, ATTEMPTS)
+        if not write_record(work.directory, work.run, record):
+            for file in record.files:
+                (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)
+    return 1
+
+
+def _again(error: Exception) -> bool:
+    return isinstance(error, UnshardError) and (error.retryable or error.code == "DUMP-010")
+
+
+def _snapshot_table(work: TableWork, name: TableName) -> Record:
+    with reader(work.endpoint, text=True) as plain, reader(work.endpoint, text=False) as bulk:
+        table, location = _open_snapshot(plain, bulk, name)
+        counter = next_counter(plain, name)
+        batches = read_rows(bulk, table, (work.where,))
+        files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
+    return Record(table, location, named(table, files, work.limits), counter)
+
+
+def _open_snapshot(plain: Any, bulk: Any, name: TableName) -> tuple[Table, Location]:
+    """Start a snapshot on `bulk` in which the table has the structure that is returned.
+
+    Touching the table takes its metadata lock until the transaction ends, so that from there on no DDL can
+    change it. A change between snapshot and touch shows as two structures that differ, or as error 1412.
+    Raises DumpError DUMP-001 when the table is gone, DUMP-010 when it was changed just now.
+    """
+    before = read_table(plain, name)
+    start_snapshot(bulk)
+    location = snapshot_location(bulk, plain)
+    ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
+    table = read_table(plain, name)
+    if before is None or table is None:
+        raise DumpError("DUMP-001", Where(table=str(name)))
+    if before != table:
+        raise DumpError("DUMP-010", Where(table=str(name)))
+    return table, location
+
+
+@contextmanager
+def reader(endpoint: Endpoint, *, text: bool) -> Iterator[Any]:
+    """A dumping connection, closed at the end; the driver's errors become ours."""
+    connection = None
+    try:
+        connection = open_reader(endpoint, text=text)
+        yield connection
+    except MySQLdb.Error as error:
+        raise _translated(error, endpoint) from error
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def _translated(error: MySQLdb.Error, endpoint: Endpoint) -> UnshardError:
+    number = error.args[0] if error.args else 0
+    if number in _GONE:
+        return DumpError("DUMP-001", cause=str(error.args[-1]))
+    if number == _CHANGED_SINCE_SNAPSHOT:
+        return DumpError("DUMP-010", cause=str(error.args[-1]))
+    return server_error(error, endpoint, "source", "reading a table")
+
+
+def named(table: Table, files: Sequence[DumpedFile], limits: FileLimits) -> tuple[DumpedFile, ...]:
+    """The files with their final names, in order from 1."""
+    return tuple(
+        replace(file, name=data_name(table.name, number, limits.format)) for number, file in enumerate(files, 1)
+    )

@@ -1,0 +1,230 @@
+"""What is known about a dump besides its data: location, tables, files; kept in `.unshard/` and in `metadata`.
+
+A dump folder::
+
+    metadata                        mydumper's: the location where the binlog is to be read from
+    shop-schema-create.sql          CREATE DATABASE
+    shop.orders-schema.sql          CREATE TABLE
+    shop.orders.00001.parquet       rows
+    .unshard/dump.json              Header
+    .unshard/<run>/shop.orders.json Record, one a finished table
+    .unshard/<run>/parts/           files that are being written
+
+A run's folder is new whenever a dump starts from nothing, so that a late process of an earlier run can't add to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from unshard.crash_point import reach
+from unshard.dump.files import stem, write_durably, write_once
+from unshard.dump.plan import Resolved
+from unshard.errors import DumpError, Where
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+
+STATE = ".unshard"
+HEADER = "dump.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DumpedFile:
+    """One data file: its final name, the temporary one until the dump is finished, size in bytes, CRC-32."""
+
+    name: str
+    part: str
+    rows: int
+    size: int
+    crc32: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One finished table. `location` is that of its own snapshot; `counter` its next AUTO_INCREMENT value."""
+
+    table: Table
+    location: Location
+    files: tuple[DumpedFile, ...]
+    counter: int | None = None
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.table.to_dict(),
+            "location": location_form(self.location),
+            "files": [asdict(file) for file in self.files],
+            "counter": self.counter,
+        }
+
+    @classmethod
+    def from_dict(cls, form: dict[str, Any]) -> Record:
+        return cls(
+            Table.from_dict(form["table"]),
+            location_from(form["location"]),
+            tuple(DumpedFile(**file) for file in form["files"]),
+            form["counter"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a dump is of. `begin` was read before its tables were listed; `settings` must stay for a resumption."""
+
+    run: str
+    source: str
+    consistency: Resolved
+    settings: dict[str, Any]
+    begin: Location
+    tables: tuple[TableName, ...]
+    databases: dict[str, str]
+    rows_estimate: int
+    started: str
+    finished: bool = False
+    end: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DumpResult:
+    """Where each table stands. Events of a table at or before its own location are in the dump already.
+
+    `begin` is at or before every table's location: the binlog is read from there. `end` is set for
+    `consistency: none` only: up to it, events may be in the dump or not.
+    """
+
+    begin: Location
+    tables: dict[TableName, Location]
+    end: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A dump folder as read back; `records` by source table."""
+
+    directory: Path
+    header: Header
+    records: dict[TableName, Record]
+
+    @property
+    def result(self) -> DumpResult:
+        tables = {name: record.location for name, record in self.records.items()}
+        return DumpResult(self.header.begin, tables, self.header.end)
+
+
+def location_form(location: Location) -> dict[str, str]:
+    """JSON-ready form, read back by `location_from`."""
+    return {"position": str(location.position), "gtid": location.gtid}
+
+
+def location_from(form: dict[str, str]) -> Location:
+    return Location(Position.parse(form["position"]), form["gtid"])
+
+
+def read_header(directory: Path) -> Header | None:
+    """The folder's header, or None where no dump of ours was begun."""
+    path = directory / STATE / HEADER
+    if not path.exists():
+        return None
+    form = json.loads(path.read_text(encoding="utf-8"))
+    return Header(
+        **{
+            **form,
+            "begin": location_from(form["begin"]),
+            "end": location_from(form["end"]) if form["end"] else None,
+            "tables": tuple(TableName(*name) for name in form["tables"]),
+        }
+    )
+
+
+def write_header(directory: Path, header: Header) -> None:
+    """Replace the header durably."""
+    form = {
+        **asdict(header),
+        "begin": location_form(header.begin),
+        "end": location_form(header.end) if header.end else None,
+        "tables": [[name.schema, name.table] for name in header.tables],
+    }
+    reach("dump-header-before")
+    write_durably(directory / STATE / HEADER, json.dumps(form, indent=1))
+    reach("dump-header-after")
+
+
+def run_folder(directory: Path, run: str) -> Path:
+    return directory / STATE / run
+
+
+def parts_folder(directory: Path, run: str) -> Path:
+    return run_folder(directory, run) / "parts"
+
+
+def _record_path(directory: Path, run: str, table: TableName) -> Path:
+    return run_folder(directory, run) / f"{stem(table)}.json"
+
+
+def write_record(directory: Path, run: str, record: Record) -> bool:
+    """Make a table finished, once and for all; False where another attempt has finished it before."""
+    reach("dump-table-before")
+    written = write_once(_record_path(directory, run, record.table.name), record.to_dict())
+    reach("dump-table-after")
+    return written
+
+
+def read_record(directory: Path, run: str, table: TableName) -> Record | None:
+    """The record of a finished table, or None."""
+    path = _record_path(directory, run, table)
+    if not path.exists():
+        return None
+    return Record.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def drop_record(directory: Path, run: str, table: TableName) -> None:
+    """Make a table unfinished again."""
+    _record_path(directory, run, table).unlink(missing_ok=True)
+
+
+def read_records(directory: Path, header: Header) -> dict[TableName, Record]:
+    """The records of all tables that are finished so far."""
+    found = ((name, read_record(directory, header.run, name)) for name in header.tables)
+    return {name: record for name, record in found if record is not None}
+
+
+def finish(directory: Path, header: Header) -> None:
+    """Mark the dump complete: mydumper's `metadata`, then the header."""
+    write_durably(directory / "metadata", _mydumper_metadata(header))
+    write_header(directory, replace(header, finished=True))
+
+
+def read_dump(directory: Path) -> Dump:
+    """A finished dump of ours. Raises DumpError DUMP-007 when there is none."""
+    header = read_header(directory)
+    if header is None or not header.finished:
+        raise DumpError("DUMP-007", Where(file=str(directory)))
+    records = read_records(directory, header)
+    missing = set(header.tables).difference(records)
+    if missing:
+        raise DumpError("DUMP-006", Where(header.source, str(min(missing)), file=str(directory)))
+    return Dump(directory, header, records)
+
+
+def new_run() -> str:
+    return os.urandom(6).hex()
+
+
+def now_text() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _mydumper_metadata(header: Header) -> str:
+    position = header.begin.position
+    return (
+        f"Started dump at: {header.started}\nSHOW MASTER STATUS:\n\tLog: {position.file}\n\tPos: {position.offset}\n"
+        f"\tGTID:{header.begin.gtid}\n\nFinished dump at: {now_text()}\n"
+    )

@@ -1,0 +1,58 @@
+"""Rows into a Parquet file whose row groups are the pieces that the load commits one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PIECE_ROWS = 10_000
+PIECE_BYTES = 8 << 20
+
+
+class ParquetFile:
+    """One file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data."""
+
+    suffix = "parquet"
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=False,
+            write_statistics=False,
+            store_schema=True,
+        )
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._path = path
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows; they may stay in memory until a row group is full."""
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        self.rows += batch.num_rows
+        if self._pending_rows >= PIECE_ROWS or self._pending_bytes >= PIECE_BYTES:
+            self._flush()
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file so far, and those of the open row group as they lie in memory."""
+        return self._path.stat().st_size + self._pending_bytes
+
+    def close(self) -> None:
+        """Write what is pending and the footer. A file without rows still has its footer."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._pending:
+            table = pa.Table.from_batches(self._pending)
+            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0

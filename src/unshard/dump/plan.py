@@ -1,0 +1,181 @@
+"""What to dump and how to share it out: tables with their size, the consistency, key ranges, fair shares."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from unshard.errors import DumpError, Where
+from unshard.model.table import Column, Table, TableName, quote_name
+from unshard.mysql.connection import rows
+from unshard.mysql.structure import SYSTEM_SCHEMAS
+
+Consistency = Literal["auto", "flush", "lock", "none"]
+Resolved = Literal["lock-free", "flush", "lock", "none"]
+Item = TypeVar("Item")
+
+TRANSACTIONAL = "innodb"
+_MOST_CHUNKS = 10_000
+_INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_BYTES = frozenset({"binary", "varbinary"})
+_PLAIN = frozenset({"decimal", "year"})
+_QUOTED = frozenset({"char", "varchar", "date", "datetime", "timestamp", "uuid", "inet4", "inet6"})
+_LISTING = """
+SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
+       COALESCE(DATA_LENGTH, 0) FROM information_schema.TABLES
+ WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A table as the server's statistics show it; `rows` and `size` (bytes) are estimates."""
+
+    name: TableName
+    transactional: bool
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a table: the rows that `condition` lets through, "" for all. Numbers count from 0 in key order."""
+
+    table: TableName
+    number: int
+    condition: str = ""
+    transactional: bool = True
+
+
+def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
+    """The allowed base tables, sorted by name.
+
+    Raises DumpError DUMP-008 for a system-versioned one: a dump would lose its history.
+    """
+    found = []
+    for schema, table, kind, engine, count, size in rows(connection, _LISTING):
+        name = TableName(schema, table)
+        if schema.lower() in SYSTEM_SCHEMAS or not allows(name):
+            continue
+        if kind != "BASE TABLE":
+            raise DumpError("DUMP-008", Where(table=str(name)))
+        found.append(Listed(name, engine.lower() == TRANSACTIONAL, int(count), int(size)))
+    return tuple(found)
+
+
+def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool) -> Resolved:
+    """What `auto` means here: lock-free where the server tells a snapshot's position and every table has one."""
+    if consistency != "auto":
+        return consistency
+    return "lock-free" if mariadb and all(table.transactional for table in tables) else "flush"
+
+
+def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:
+    """Deal items to at most `count` shares of about equal weight, the heaviest first; no share is empty."""
+    heap = [(0, number) for number in range(min(count, len(items)))]
+    dealt: list[list[Item]] = [[] for _ in heap]
+    for weight, place in sorted(((w, p) for p, w in enumerate(weights)), key=lambda pair: (-pair[0], pair[1])):
+        load, number = heapq.heappop(heap)
+        dealt[number].append(items[place])
+        heapq.heappush(heap, (load + weight + 1, number))
+    return dealt
+
+
+def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) -> list[Chunk]:
+    """Cut a table into key ranges of about `rows_per_chunk` rows; together they cover every row once.
+
+    The first usable columns of the identity make the ranges. A table without any is one chunk. The bounds
+    need no snapshot, as any bounds cut the key space in disjoint parts.
+    """
+    key = _range_columns(table)
+    if not key or listed.rows <= rows_per_chunk:
+        return [Chunk(listed.name, 0, "", listed.transactional)]
+    if len(key) == 1 and key[0].type in _INTEGERS:
+        bounds = _even_bounds(connection, listed, key[0], rows_per_chunk)
+    else:
+        bounds = _counted_bounds(connection, listed.name, key, rows_per_chunk)
+    lowers: list[tuple[str, ...] | None] = [None, *bounds]
+    uppers: list[tuple[str, ...] | None] = [*bounds, None]
+    return [
+        Chunk(listed.name, number, _range(key, lower, upper), listed.transactional)
+        for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True))
+    ]
+
+
+def _range_columns(table: Table) -> list[Column]:
+    """The leading identity columns whose order in SQL comparisons is that of the index."""
+    usable: list[Column] = []
+    for name in table.identity:
+        column = table.column(name)
+        if column.type not in _INTEGERS | _BYTES | _PLAIN | _QUOTED:
+            break
+        usable.append(column)
+    return usable
+
+
+def _even_bounds(connection: Any, listed: Listed, key: Column, rows_per_chunk: int) -> list[tuple[str, ...]]:
+    name = quote_name(key.name)
+    ((low, high),) = rows(connection, f"SELECT MIN({name}), MAX({name}) FROM {listed.name.quoted}")
+    if low is None:
+        return []
+    low, high = int(low), int(high)
+    count = min(-(-listed.rows // rows_per_chunk), high - low + 1, _MOST_CHUNKS)
+    return [(str(low + (high - low) * number // count),) for number in range(1, count)]
+
+
+def _counted_bounds(
+    connection: Any, name: TableName, key: Sequence[Column], rows_per_chunk: int
+) -> list[tuple[str, ...]]:
+    """Every `rows_per_chunk`-th key, found by walking the index."""
+    columns = ", ".join(quote_name(column.name) for column in key)
+    bounds: list[tuple[str, ...]] = []
+    while len(bounds) < _MOST_CHUNKS:
+        condition = _range(key, bounds[-1] if bounds else None, None) or "TRUE"
+        printed = ", ".join(_printed(column) for column in key)
+        found = rows(
+            connection,
+            f"SELECT {printed} FROM {name.quoted} WHERE {condition} ORDER BY {columns} LIMIT {rows_per_chunk - 1}, 1",
+        )
+        if not found:
+            break
+        bounds.append(tuple(_literal(column, value) for column, value in zip(key, found[0], strict=True)))
+    return bounds
+
+
+def _range(key: Sequence[Column], lower: tuple[str, ...] | None, upper: tuple[str, ...] | None) -> str:
+    """`lower < key AND key <= upper`, written with ORs, which both servers turn into an index range."""
+    parts = []
+    if lower is not None:
+        parts.append(f"({_compared(key, lower, '>', '>')})")
+    if upper is not None:
+        parts.append(f"({_compared(key, upper, '<', '<=')})")
+    return " AND ".join(parts)
+
+
+def _compared(key: Sequence[Column], bound: tuple[str, ...], sign: str, last: str) -> str:
+    """`a > 1 OR (a = 1 AND b > 2)`, with `last` as the sign of the last column."""
+    terms = []
+    for number, column in enumerate(key):
+        term = f"{quote_name(column.name)} {last if number == len(key) - 1 else sign} {bound[number]}"
+        terms.append(f"({_equal(key[:number], bound[:number])} AND {term})" if number else term)
+    return " OR ".join(terms)
+
+
+def _equal(key: Sequence[Column], bound: tuple[str, ...]) -> str:
+    pairs = zip(key, bound, strict=True)
+    return " AND ".join(f"{quote_name(column.name)} = {value}" for column, value in pairs)
+
+
+def _printed(column: Column) -> str:
+    name = quote_name(column.name)
+    return f"HEX({name})" if column.type in _BYTES else f"CAST({name} AS CHAR)"
+
+
+def _literal(column: Column, value: str) -> str:
+    if column.type in _BYTES:
+        return f"x'{value}'"
+    if column.type in _INTEGERS | _PLAIN:
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,78 @@
+"""Rows of a chunk out of a source connection as Arrow batches, in the types of `mysql.types.arrow_type`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.errors import DumpError, Where
+from unshard.model.table import Column, Table, quote_name
+from unshard.mysql.types import arrow_type
+
+FETCH_ROWS = 5_000
+_APPROXIMATE = frozenset({"float", "double"})
+
+
+def dumped_columns(table: Table) -> tuple[Column, ...]:
+    """The columns that a dump holds: all but generated ones, which the target computes itself."""
+    return tuple(column for column in table.columns if not column.generated)
+
+
+def dump_schema(table: Table) -> pa.Schema:
+    """Field names and types of the table's dump files. Raises for a column type that is not handled."""
+    return pa.schema([pa.field(column.name, arrow_type(column)) for column in dumped_columns(table)])
+
+
+def select(table: Table, conditions: Sequence[str] = ()) -> str:
+    """The SELECT for a table's rows, ANDing `conditions`.
+
+    FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value.
+    """
+    terms = [
+        f"CAST({quote_name(column.name)} AS DOUBLE)" if column.type in _APPROXIMATE else quote_name(column.name)
+        for column in dumped_columns(table)
+    ]
+    condition = " AND ".join(f"({text})" for text in conditions if text)
+    return f"SELECT {', '.join(terms)} FROM {table.name.quoted}" + (f" WHERE {condition}" if condition else "")
+
+
+def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of one SELECT; memory holds FETCH_ROWS of them.
+
+    `connection` gives bytes (`text=False`). Driver errors come as they are. A caller that stops early must close
+    the connection, as the rest of the result is still on the wire.
+    """
+    schema = dump_schema(table)
+    connection.query(select(table, conditions).encode())
+    result = connection.use_result()
+    while found := result.fetch_row(FETCH_ROWS, 0):
+        yield to_batch(found, schema, table)
+
+
+def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table: Table) -> pa.RecordBatch:
+    """Rows as the server's text protocol gives them, turned into columns.
+
+    Raises DumpError DUMP-005 for text that is not what its type says.
+    """
+    arrays = []
+    for field, values in zip(schema, zip(*rows, strict=True), strict=True):
+        try:
+            arrays.append(_convert(pa.array(values, pa.binary()), field.type))
+        except pa.ArrowInvalid as error:
+            place = Where(table=str(table.name))
+            raise DumpError("DUMP-005", place, cause=str(error)[:300], values={"column": field.name}) from error
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if kind == pa.binary():
+        return values
+    text = values.cast(pa.string())
+    if kind == pa.string():
+        return text
+    if kind == pa.float32():
+        return pc.cast(text.cast(pa.float64()), pa.float32(), safe=False)
+    return text.cast(kind)

@@ -1,0 +1,107 @@
+"""The start of a dump: go on with the one in the folder, or begin a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from unshard.dump.metadata import Header, drop_record, new_run, now_text, parts_folder, read_header, read_records
+from unshard.dump.metadata import write_header as save
+from unshard.dump.plan import Consistency, Listed, list_tables, resolve
+from unshard.dump.publish import intact, wipe
+from unshard.dump.write import FileLimits, Format
+from unshard.errors import DumpError, Where
+from unshard.model.table import TableName
+from unshard.mysql.flavour import Flavour, identify
+from unshard.source.snapshot import create_database_statement, locate
+
+ROWS_PER_FILE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSettings:
+    """What the user may set (`mydumpers.<name>`). Sizes in bytes; `rows` 0 means ROWS_PER_FILE."""
+
+    directory: Path
+    threads: int = 4
+    rows: int = 0
+    chunk_filesize: int = 64 << 20
+    statement_size: int = 1_000_000
+    where: str = ""
+    format: Format = "parquet"
+    consistency: Consistency = "auto"
+
+    @property
+    def limits(self) -> FileLimits:
+        return FileLimits(self.format, self.rows or ROWS_PER_FILE, self.chunk_filesize, self.statement_size)
+
+    def fixed(self) -> dict[str, Any]:
+        """Those that a dump keeps from its start to its end."""
+        return {name: value for name, value in asdict(self).items() if name not in ("directory", "threads")}
+
+
+def header_to_resume(settings: DumpSettings, source: str) -> Header | None:
+    """The header of the folder's dump if it is finished or can go on; else the folder is made empty for a new one.
+
+    Raises DumpError DUMP-002 when the folder holds something else than a dump of this source with these settings.
+    """
+    directory = settings.directory
+    header = read_header(directory)
+    if header is None:
+        directory.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(path.name for path in directory.iterdir() if not path.name.startswith(".unshard"))
+        if foreign:
+            raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": foreign[0]})
+        wipe(directory)
+        return None
+    if header.source != source or header.settings != settings.fixed():
+        found = f"a dump of {header.source} with {header.settings}"
+        raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": found})
+    if header.finished or header.consistency == "lock-free":
+        return header
+    wipe(directory)
+    return None
+
+
+def begin(
+    connection: Any, settings: DumpSettings, source: str, allows: Callable[[TableName], bool]
+) -> tuple[Header, tuple[Listed, ...]]:
+    """Write the header of a new dump. Its location is read before the tables are listed: no table can slip between."""
+    location = locate(connection)
+    tables = list_tables(connection, allows)
+    header = Header(
+        run=new_run(),
+        source=source,
+        consistency=resolve(settings.consistency, tables, mariadb=identify(connection).flavour is Flavour.MARIADB),
+        settings=settings.fixed(),
+        begin=location,
+        tables=tuple(table.name for table in tables),
+        databases={
+            schema: create_database_statement(connection, schema)
+            for schema in sorted({table.name.schema for table in tables})
+        },
+        rows_estimate=sum(table.rows for table in tables),
+        started=now_text(),
+    )
+    parts_folder(settings.directory, header.run).mkdir(parents=True)
+    save(settings.directory, header)
+    return header, tables
+
+
+def still_listed(
+    connection: Any, settings: DumpSettings, header: Header, allows: Callable[[TableName], bool]
+) -> tuple[Listed, ...]:
+    """The tables of a dump that goes on; records whose files are damaged are dropped first.
+
+    Raises DumpError DUMP-001 when one of its tables is gone meanwhile.
+    """
+    listed = tuple(table for table in list_tables(connection, allows) if table.name in header.tables)
+    gone = set(header.tables).difference(table.name for table in listed)
+    if gone:
+        raise DumpError("DUMP-001", Where(header.source, str(min(gone))))
+    for name, record in read_records(settings.directory, header).items():
+        if not intact(settings.directory, header, record):
+            drop_record(settings.directory, header.run, name)
+    return listed

@@ -1,0 +1,210 @@
+"""The dump unit: a source's tables into a folder, with the binlog location from which to go on."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from unshard.dump.lock_free import TableWork, dump_tables, named
+from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
+from unshard.dump.metadata import (
+    DumpResult,
+    Header,
+    Record,
+    finish,
+    parts_folder,
+    read_dump,
+    read_header,
+    read_records,
+    write_record,
+)
+from unshard.dump.outcome import disclose
+from unshard.dump.plan import Chunk, Listed, shares, split
+from unshard.dump.publish import publish, wipe
+from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
+from unshard.errors import DumpError, Where
+from unshard.model.progress import Progress
+from unshard.model.table import TableName
+from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
+from unshard.source.snapshot import locate
+
+_RESTARTS = 3
+
+
+class RunTasks(Protocol):
+    """`spark.jobs.run_tasks` with its session bound: one task a payload, results in order."""
+
+    def __call__(
+        self, payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False
+    ) -> list[bytes]: ...
+
+
+class DumpUnit:
+    """One source's dump.
+
+    `allows` says which tables belong to it. `slots` is how many tasks Spark can run at once: a barrier stage must
+    not have more. `barrier_wait` is called in tasks of a barrier stage and must pickle by name.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        source: str,
+        settings: DumpSettings,
+        allows: Callable[[TableName], bool],
+        run_tasks: RunTasks,
+        barrier_wait: Callable[[], None],
+        *,
+        slots: int,
+    ) -> None:
+        self._endpoint = endpoint
+        self._source = source
+        self._settings = settings
+        self._directory = settings.directory
+        self._allows = allows
+        self._run_tasks = run_tasks
+        self._barrier_wait = barrier_wait
+        self._slots = slots
+
+    def run(self) -> DumpResult:
+        """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
+
+        May be called again after any crash, with the same settings: a finished dump is only read back, a lock-free
+        one goes on with the tables that are not finished, any other starts from nothing.
+        """
+        for restart in range(_RESTARTS + 1):
+            try:
+                return self._run()
+            except DumpError as error:
+                if error.code != "DUMP-001" or restart == _RESTARTS:
+                    raise error.at(source=self._source) from error
+                wipe(self._directory)
+        raise AssertionError("the last restart returns or raises")
+
+    def progress(self) -> Progress:
+        """How far the dump is, from the folder alone: cheap, from any thread, at any time."""
+        header = read_header(self._directory)
+        if header is None:
+            return Progress()
+        records = read_records(self._directory, header)
+        files = [file for record in records.values() for file in record.files]
+        size = sum(file.size for file in files)
+        rows = sum(file.rows for file in files)
+        return Progress(
+            tables_done=len(records),
+            tables_total=len(header.tables),
+            rows_done=rows,
+            rows_total_estimate=rows if header.finished else max(rows, header.rows_estimate),
+            bytes_done=size + _growing(parts_folder(self._directory, header.run), {file.part for file in files}),
+            bytes_total=size if header.finished else 0,
+        )
+
+    def _run(self) -> DumpResult:
+        header = header_to_resume(self._settings, self._source)
+        if header is None or not header.finished:
+            with session(self._endpoint, "source") as connection:
+                if header is None:
+                    header, listed = begin(connection, self._settings, self._source, self._allows)
+                else:
+                    listed = still_listed(connection, self._settings, header, self._allows)
+                if header.consistency == "lock-free":
+                    self._dump_lock_free(header, listed)
+                else:
+                    header = self._dump_chunks(connection, header, listed)
+            publish(self._directory, header)
+            finish(self._directory, header)
+        return read_dump(self._directory).result
+
+    def _dump_lock_free(self, header: Header, listed: Sequence[Listed]) -> None:
+        done = read_records(self._directory, header)
+        missing = [table for table in listed if table.name not in done]
+        dealt = shares([table.name for table in missing], [table.size for table in missing], self._settings.threads)
+        works = [
+            TableWork(
+                self._endpoint, self._directory, header.run, tuple(names), self._settings.where, self._settings.limits
+            )
+            for names in dealt
+        ]
+        for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
+            disclose(outcome)
+
+    def _dump_chunks(self, connection: Any, header: Header, listed: Sequence[Listed]) -> Header:
+        """Dump by chunks; the header with the location that was found."""
+        works = self._chunk_works(header, self._chunks(connection, listed), {t.name: t.rows for t in listed})
+        payloads = [pickle.dumps(work) for work in works]
+        if header.consistency == "none":
+            outcomes = self._run_tasks(payloads, dump_unlocked)
+            header = replace(header, end=locate(connection))
+        else:
+            outcomes = self._run_tasks(payloads, dump_locked, barrier=True)
+        found = [Share.from_dict(disclose(outcome)) for outcome in outcomes]
+        if header.consistency != "none" and found:
+            header = self._located(header, found[0])
+        _write_records(self._directory, header, found, self._settings)
+        return header
+
+    def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for table in listed:
+            structure = read_table(connection, table.name)
+            if structure is None:
+                raise DumpError("DUMP-001", Where(table=str(table.name)))
+            chunks += split(connection, table, structure, self._settings.limits.rows)
+        return chunks
+
+    def _chunk_works(self, header: Header, chunks: Sequence[Chunk], rows: dict[TableName, int]) -> list[ChunkWork]:
+        limits = self._settings.limits
+        counts = {name: sum(chunk.table == name for chunk in chunks) for name in header.tables}
+        weights = [rows[chunk.table] // counts[chunk.table] for chunk in chunks]
+        tasks = min(self._settings.threads, self._slots)
+        return [
+            ChunkWork(
+                index=index,
+                endpoint=self._endpoint,
+                directory=self._directory,
+                run=header.run,
+                consistency=header.consistency,
+                chunks=tuple(share),
+                tables=tuple(chunk.table for chunk in share if chunk.number == 0),
+                all_tables=header.tables,
+                where=self._settings.where,
+                limits=replace(limits, rows=2 * limits.rows),  # a range may hold more rows than was estimated
+                wait=self._barrier_wait,
+            )
+            for index, share in enumerate(shares(chunks, weights, tasks))
+        ]
+
+    def _located(self, header: Header, first: Share) -> Header:
+        """The header with the location under the lock. Raises DumpError DUMP-001 if the tables were others there."""
+        under_lock = {n for n in first.listed if n.schema.lower() not in SYSTEM_SCHEMAS and self._allows(n)}
+        changed = under_lock.symmetric_difference(header.tables)
+        if changed or first.location is None:
+            raise DumpError("DUMP-001", Where(table=", ".join(map(str, sorted(changed)))))
+        return replace(header, begin=first.location)
+
+
+def _write_records(directory: Path, header: Header, found: Sequence[Share], settings: DumpSettings) -> None:
+    chunks = sorted((c for share in found for c in share.files), key=lambda c: (c.table, c.number))
+    for share in found:
+        for table, counter in share.tables:
+            files = [file for chunk in chunks if chunk.table == table.name for file in chunk.files]
+            record = Record(table, header.begin, named(table, files, settings.limits), counter)
+            write_record(directory, header.run, record)
+
+
+def _growing(parts: Path, finished: set[str]) -> int:
+    """Bytes in files that belong to no finished table yet."""
+    if not parts.exists():
+        return 0
+    size = 0
+    for path in parts.iterdir():
+        if path.name not in finished:
+            try:
+                size += path.stat().st_size
+            except FileNotFoundError:
+                continue  # renamed or removed between listing and looking
+    return size

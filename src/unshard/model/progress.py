@@ -1,0 +1,17 @@
+"""How far a unit of the full migration is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts of what is durably done. `rows_total_estimate` comes from the server's statistics or the dump."""
+
+    tables_done: int = 0
+    tables_total: int = 0
+    rows_done: int = 0
+    rows_total_estimate: int = 0
+    bytes_done: int = 0
+    bytes_total: int = 0

@@ -1,0 +1,113 @@
+"""Consistent views of a source and the binlog location that belongs to each.
+
+MariaDB tells the binlog position of a snapshot from inside it (`binlog_snapshot_file`, `binlog_snapshot_position`), so
+no lock is needed there; MySQL's position is only sure while a lock holds writers back. See ADR 0003.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from unshard.errors import SourceError
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName, quote_name
+from unshard.mysql.connection import Endpoint, connect
+from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify
+
+_PATIENT_SECONDS = 28_800
+_LOCK_WAIT_SECONDS = 60
+_LISTING = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
+_COUNTER = re.compile(r" AUTO_INCREMENT=(\d+)")
+
+
+def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
+    """A connection for dumping: UTC, REPEATABLE READ, empty sql_mode whatever the user's session says.
+
+    An empty sql_mode gives SHOW CREATE TABLE in backticks and CHAR values without padding, as the binlog has
+    them. Time limits on statements and idle streams are lifted for this session.
+    """
+    connection = connect(endpoint, "source", text=text)
+    settings = {
+        "time_zone": "'+00:00'",
+        "sql_mode": "''",
+        "net_write_timeout": str(_PATIENT_SECONDS),
+        "wait_timeout": str(_PATIENT_SECONDS),
+        "lock_wait_timeout": str(_LOCK_WAIT_SECONDS),
+    }
+    if flavour_of(ask(connection, "SELECT VERSION()")[0][0]) is Flavour.MARIADB:
+        settings["max_statement_time"] = "0"
+    else:
+        settings["max_execution_time"] = "0"
+        settings["information_schema_stats_expiry"] = "0"
+    assignments = ", ".join(f"@@session.{name} = {value}" for name, value in settings.items())
+    ask(connection, f"SET {assignments}")
+    ask(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    return connection
+
+
+def ask(connection: Any, statement: str) -> list[list[str]]:
+    """All rows of a small statement as text, on either kind of connection; NULL is "". Raises MySQLdb.Error."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return [[_text(value) for value in row] for row in cursor.fetchall()]
+
+
+def start_snapshot(connection: Any) -> None:
+    """Fix the connection's view of all InnoDB tables at this moment; a snapshot that was open ends."""
+    ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+
+
+def snapshot_location(snapshot: Any, plain: Any) -> Location:
+    """Where the open snapshot of a MariaDB connection stands in the binlog; `plain` asks for its GTID set.
+
+    BINLOG_GTID_POS reads the binlog file from its start, so it is only asked when the binlog has grown since: while
+    its end is still at the snapshot, the set in memory, read before looking at the end, is that of the snapshot.
+    Raises SourceError SOURCE-020 where the server writes no binlog.
+    """
+    status = {name.lower(): value for name, value in ask(snapshot, "SHOW STATUS LIKE 'binlog_snapshot_%'")}
+    file = status.get("binlog_snapshot_file", "")
+    if not file:
+        raise SourceError("SOURCE-020")
+    position = Position(file, int(status["binlog_snapshot_position"]))
+    executed = ask(plain, "SELECT @@global.gtid_binlog_pos")[0][0]
+    end = ask(plain, "SHOW MASTER STATUS")[0]
+    at_end = Position(end[0], int(end[1])) == position
+    return Location(position, executed if at_end else gtid_at(plain, position))
+
+
+def locate(connection: Any) -> Location:
+    """The end of the source's binlog now. Raises SourceError SOURCE-020 where the server writes none."""
+    location = current_location(connection, identify(connection))
+    if location is None:
+        raise SourceError("SOURCE-020")
+    return location
+
+
+def next_counter(connection: Any, table: TableName) -> int | None:
+    """The table's next AUTO_INCREMENT value, or None while it has none or has never counted."""
+    ((_, statement),) = ask(connection, f"SHOW CREATE TABLE {table.quoted}")
+    return counter_of(statement)
+
+
+def counter_of(create_sql: str) -> int | None:
+    """The AUTO_INCREMENT option behind the column list of a CREATE TABLE statement."""
+    found = _COUNTER.search(create_sql, create_sql.rindex("\n)") if "\n)" in create_sql else 0)
+    return int(found[1]) if found else None
+
+
+def list_names(connection: Any) -> tuple[TableName, ...]:
+    """The names of all base tables that the server has now, system schemas included."""
+    return tuple(sorted(TableName(schema, table) for schema, table in ask(connection, _LISTING)))
+
+
+def create_database_statement(connection: Any, schema: str) -> str:
+    """SHOW CREATE DATABASE."""
+    ((_, statement),) = ask(connection, f"SHOW CREATE DATABASE {quote_name(schema)}")
+    return statement
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.decode() if isinstance(value, bytes) else str(value)
