@@ -67,6 +67,20 @@ SOURCE: dict[str, Entry] = {
     ),
     "SOURCE-003": Entry("the connection to the source was lost", "look at the source's error log", retryable=True),
     "SOURCE-004": Entry("the source refused a statement: {statement}", "mend what the server names, start again"),
+    "SOURCE-020": Entry(
+        "the source writes no binlog, so a dump has no position to go on from",
+        "start the source with `log_bin` and `binlog_format=ROW`",
+    ),
+    "SOURCE-030": Entry("the source writes no binlog", "set `log_bin` in the source's configuration and restart it"),
+    "SOURCE-031": Entry(
+        "the source's binlog_format is {format}", "SET GLOBAL binlog_format = 'ROW', reconnect clients"
+    ),
+    "SOURCE-032": Entry(
+        "the source's binlog_row_image is {image}", "SET GLOBAL binlog_row_image = 'FULL', reconnect clients"
+    ),
+    "SOURCE-033": Entry(
+        "the source's user {user} lacks: {missing}", "GRANT {missing} ON *.* to this user (SELECT: the tables suffice)"
+    ),
 }
 
 TARGET: dict[str, Entry] = {
@@ -85,9 +99,112 @@ TARGET: dict[str, Entry] = {
 
 BINLOG: dict[str, Entry] = {}
 
-RELAY: dict[str, Entry] = {}
+RELAY: dict[str, Entry] = {
+    "RELAY-001": Entry(
+        "the replica stream was cut", "nothing: it is opened again; if it lasts, look at the network", retryable=True
+    ),
+    "RELAY-003": Entry(
+        "what the source sent is no well-formed binlog event",
+        "look for a proxy that changes packets; check the file with `mariadb-binlog --verify-binlog-checksum`",
+    ),
+    "RELAY-004": Entry(
+        "an event does not start where the one before it ended: the source left events out",
+        "an encrypted binlog or a filtering proxy does that: connect to a server that sends its binlog whole",
+    ),
+    "RELAY-005": Entry(
+        "an event's checksum does not fit",
+        "resume the relay; if it comes back, the source's file is damaged: start from a later one and copy anew",
+    ),
+    "RELAY-006": Entry(
+        "the source sent an artificial event that is not known", "report the server's version and the event type"
+    ),
+    "RELAY-007": Entry("the source refused the replica stream", "mend what the server names, then resume the relay"),
+    "RELAY-008": Entry(
+        "another server answers: expected {expected}, found {found}",
+        "if the source has failed over, set `enable-gtid: true` and start the relay again; else correct host and port",
+    ),
+    "RELAY-009": Entry(
+        "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
+        "compare the data of both ends; then copy anew, or start from a position that the source has",
+    ),
+    "RELAY-010": Entry(
+        "the source has purged the binlog at this position",
+        "start from a file that it still has and copy anew; keep binlogs longer (`expire_logs_days`)",
+    ),
+    "RELAY-011": Entry(
+        "another replica of the source uses the same server id", "nothing: a new one is drawn", retryable=True
+    ),
+    "RELAY-012": Entry(
+        "the source does not let this user read the binlog",
+        "GRANT REPLICATION SLAVE ON *.* to the user under `from:` in the source file",
+    ),
+    "RELAY-013": Entry(
+        "the disk of the relay log is full: everything up to here is kept",
+        "make space, or purge relay files that all tasks have read, then resume the relay",
+    ),
+    "RELAY-014": Entry("the relay log cannot be read or written", "check the folder's disk and rights, then resume"),
+    "RELAY-015": Entry(
+        "the relay log holds other bytes here than the source sends",
+        "the source was reset or replaced: remove the relay folder and copy anew",
+    ),
+    "RELAY-016": Entry(
+        "the relay folder is not in order: {problem}",
+        "restore what is missing, or remove the relay folder to begin anew from a task's position",
+    ),
+    "RELAY-017": Entry(
+        "the relay did not reach {wanted} in {seconds} s", "see the relay's stage in query-status", retryable=True
+    ),
+    "RELAY-018": Entry(
+        "relay files up to {file} cannot be purged: {reader} is still being read",
+        "purge up to that file, or let the readers pass it first",
+    ),
+    "RELAY-019": Entry("the relay is not running", "start-relay, or see its last error in query-status"),
+    "RELAY-020": Entry(
+        "no binlog of the source begins with these GTIDs: {gtid}",
+        "the source has purged them, or never had them: start from a position that it has and copy anew",
+    ),
+}
 
-DUMP: dict[str, Entry] = {}
+DUMP: dict[str, Entry] = {
+    "DUMP-001": Entry(
+        "the set of tables changed while it was dumped",
+        "hold CREATE, DROP and RENAME TABLE back on the source until the dump is done; the task starts it over",
+        retryable=True,
+    ),
+    "DUMP-002": Entry(
+        "the dump folder is not free: it holds {found}",
+        "give another folder (`dir` under `loaders:`), or remove what is in this one",
+    ),
+    "DUMP-003": Entry(
+        "consistency `{consistency}` can't be used with task mode `{mode}`",
+        "use `consistency: auto` under `mydumpers:`, or task mode `full`",
+    ),
+    "DUMP-004": Entry(
+        "the source did not grant the lock for a consistent dump: {statement}",
+        "grant RELOAD and LOCK TABLES to the account, end the long statement that holds the lock up, or use"
+        " `consistency: none` with task mode `full`",
+        retryable=True,
+    ),
+    "DUMP-005": Entry(
+        "column {column} holds a value that is not what its type says",
+        "correct the row on the source: the cause names the value",
+    ),
+    "DUMP-006": Entry(
+        "a file of a finished table is missing or has another size",
+        "remove the dump folder; the task dumps again",
+    ),
+    "DUMP-007": Entry("there is no finished dump in this folder", "let the dump finish, or name the right folder"),
+    "DUMP-008": Entry(
+        "a system-versioned table can't be dumped without losing its history",
+        "leave it out with `block-allow-list`, or drop its versioning on the source",
+    ),
+    "DUMP-009": Entry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
+    "DUMP-010": Entry(
+        "the table's structure kept changing while its snapshot was opened",
+        "hold ALTER TABLE back on the source until the dump is done",
+        retryable=True,
+    ),
+}
 
 LOAD: dict[str, Entry] = {}
 
