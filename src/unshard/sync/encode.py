@@ -25,12 +25,15 @@ from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import Column, quote_name
 from unshard.sync.batch import TablePlan, TargetPlan
 
+
 def key_suffix(target: TargetPlan) -> bytes:
     """What ends each key text, and is cut from the last one of a list."""
     return b"," if len(target.key) == 1 and not target.keyless else b") OR "
 
 
-def encode(plan: TablePlan, batch: pa.RecordBatch, partitions: int, mine: np.ndarray | None) -> tuple[pa.RecordBatch, int]:
+def encode(
+    plan: TablePlan, batch: pa.RecordBatch, partitions: int, mine: np.ndarray | None
+) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
 
     Returns a batch of ENCODED_SCHEMA in the order of `seq`, and how many changes there were before `mine`
@@ -129,7 +132,9 @@ def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
     if len(values) == len(wanted):
         return values
     index = np.cumsum(wanted) - 1
-    return values.take(pa.array(np.maximum(index, 0), mask=~wanted)) if len(values) else pa.nulls(len(wanted), pa.binary())
+    return (
+        values.take(pa.array(np.maximum(index, 0), mask=~wanted)) if len(values) else pa.nulls(len(wanted), pa.binary())
+    )
 
 
 def is_bare(column: Column) -> bool:

@@ -47,7 +47,9 @@ class Planner:
         now = plan.to_json()
         if now["tables"] != kept["tables"]:
             differing = sorted(dict(set(now["tables"].items()) ^ set(kept["tables"].items())))
-            raise SyncError("SYNC-008", Where(self.source, ", ".join(differing), f"{work.begin} to {work.end.position}"))
+            raise SyncError(
+                "SYNC-008", Where(self.source, ", ".join(differing), f"{work.begin} to {work.end.position}")
+            )
         return plan
 
     def _build(
@@ -81,4 +83,3 @@ def _ranges(path: Path, file: str, start: int, end: int, pieces: int) -> tuple[R
             bounds = sorted({start, *splits(data, start, end, pieces), end})
     spans = zip(bounds, bounds[1:], strict=False)
     return tuple(Range(str(path), file, a, b, n << 40) for n, (a, b) in enumerate(spans))
-

@@ -61,14 +61,14 @@ class SyncUnit:
     _at: Location = field(init=False)
     _saved: Location = field(init=False)
     _saved_time: float = 0.0
+    _left_open: OpenBatch | None = None
 
-    def run(self, start: Checkpoint | None, stop: Event) -> None:
-        """Go on from the checkpoint in the target, or from `start` where there is none, until `stop` is set.
+    def begin(self, start: Checkpoint | None) -> None:
+        """Take the source over and go to its checkpoint, or make `start` its first one, durably.
 
-        The open batch is finished before it returns. Raises the UnshardError that stopped it; calling it again
-        goes on from where it stood.
+        Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
-        checkpoint, left_open = self.journal.claim()
+        checkpoint, self._left_open = self.journal.claim()
         if checkpoint is None:
             if start is None:
                 raise SyncError("SYNC-012", Where(source=self.source))
@@ -78,9 +78,15 @@ class SyncUnit:
         self.rules.after = self.statements.after
         self._at = self._saved = self.meter.location = checkpoint.location
         self._saved_time = time.monotonic()
+
+    def run(self, stop: Event) -> None:
+        """Follow the log until `stop` is set; the batch in hand is finished before it returns.
+
+        Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stood.
+        """
         try:
-            if left_open is not None:
-                self._finish(left_open)
+            if self._left_open is not None:
+                self._finish(self._left_open)
             while not stop.is_set():
                 self._step()
             self._save()

@@ -1,0 +1,56 @@
+"""Where a subtask begins: its checkpoint in the target, its dump on disk, or `meta` of the instance."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unshard.dump.metadata import DumpResult, read_header, read_records
+from unshard.model.position import Location
+from unshard.mysql.connection import Endpoint, session
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint
+from unshard.target.meta import MetaTables
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave."""
+
+    source: str
+    target: Endpoint = field(repr=False)
+    meta: MetaTables
+    dump_directory: Path
+    meta_start: Location | None
+    keep_dump: bool
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The checkpoint in the target; creates the meta tables where they are missing."""
+        with session(self.target, "target") as connection:
+            self.meta.create(connection)
+            return load_checkpoint(connection, self.meta, self.source)
+
+    def relay_start(self) -> Location | None:
+        """The oldest location that this subtask will read; None for the upstream's present one."""
+        checkpoint = self.checkpoint()
+        if checkpoint is not None:
+            return checkpoint.location
+        header = read_header(self.dump_directory)
+        return header.begin if header is not None else self.meta_start
+
+    def from_meta(self) -> Checkpoint | None:
+        """The beginning of an incremental task; structures come from the target as they are met."""
+        return Checkpoint(self.meta_start) if self.meta_start is not None else None
+
+    def after_load(self, dump: DumpResult) -> Checkpoint:
+        """The beginning behind a full copy: each table with the structure and location of its own snapshot."""
+        header = read_header(self.dump_directory)
+        assert header is not None, "a dump that was run has a header"
+        records = read_records(self.dump_directory, header)
+        tables = {name: TableCheckpoint(record.table, dump.tables.get(name)) for name, record in records.items()}
+        return Checkpoint(dump.begin, tables)
+
+    def forget_dump(self) -> None:
+        """Delete the dump once the checkpoint stands in the target, unless the user keeps it. Idempotent."""
+        if not self.keep_dump:
+            shutil.rmtree(self.dump_directory, ignore_errors=True)

@@ -1,0 +1,92 @@
+"""One source's part of a task: relay, dump, load, sync, each resumable, in that order.
+
+| mode | relay | dump, load | sync |
+|---|---|---|---|
+| full | | yes | |
+| incremental | yes | | from `meta`, or the checkpoint |
+| all | from before the dump | yes | from the dump's location, or the checkpoint |
+
+The relay starts first, so an upstream that purges its binlogs during the copy breaks nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Event
+
+from unshard.crash_point import reach
+from unshard.dump.unit import DumpUnit
+from unshard.load.unit import LoadUnit
+from unshard.relay.unit import RelayUnit
+from unshard.sync.unit import SyncUnit
+from unshard.target.checkpoint import Checkpoint
+from unshard.worker.start import Beginning
+from unshard.worker.status import SubtaskStatus
+
+
+@dataclass(slots=True)
+class Subtask:
+    """The chain of units for one source. `run` is called by one thread, `status` by any.
+
+    Units that the mode doesn't have are None.
+    """
+
+    source: str
+    beginning: Beginning
+    relay: RelayUnit | None
+    dump: DumpUnit | None
+    load: LoadUnit | None
+    sync: SyncUnit | None
+    unit: str = "starting"
+    since: float = field(default_factory=time.monotonic)
+
+    def run(self, stop: Event) -> None:
+        """Run every unit that is not finished; returns at the end of a full copy, or once `stop` is set.
+
+        Raises the UnshardError that stopped a unit. May be called again, also in another process.
+        """
+        checkpoint = self.beginning.checkpoint()
+        try:
+            if self.relay is not None:
+                self._enter("relay")
+                self.relay.start()
+            start = None
+            if checkpoint is None:
+                start = self._copy(stop)
+            if self.sync is not None and not stop.is_set():
+                self._enter("sync")
+                self.sync.begin(start)
+                self.beginning.forget_dump()
+                self.sync.run(stop)
+        finally:
+            if self.relay is not None:
+                self.relay.stop()
+        self._enter("stopped" if stop.is_set() else "finished")
+
+    def status(self) -> SubtaskStatus:
+        """A reading of the unit that runs."""
+        seconds = time.monotonic() - self.since
+        if self.unit == "dump" and self.dump is not None:
+            return SubtaskStatus(self.source, "dump", seconds, progress=self.dump.progress())
+        if self.unit == "load" and self.load is not None:
+            return SubtaskStatus(self.source, "load", seconds, progress=self.load.progress())
+        if self.unit == "sync" and self.sync is not None:
+            return SubtaskStatus(self.source, "sync", seconds, sync=self.sync.meter.read(time.time()))
+        return SubtaskStatus(self.source, self.unit, seconds)
+
+    def _copy(self, stop: Event) -> Checkpoint | None:
+        """Dump and load; gives where the sync is to begin."""
+        if self.dump is None or self.load is None:
+            return self.beginning.from_meta()
+        self._enter("dump")
+        result = self.dump.run()
+        if stop.is_set():
+            return None
+        self._enter("load")
+        self.load.run()
+        reach("subtask:loaded")
+        return self.beginning.after_load(result)
+
+    def _enter(self, unit: str) -> None:
+        self.unit, self.since = unit, time.monotonic()
