@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from unshard.config.section import NoEffect, Section, later
+from unshard.config.section import NoEffect, Section, later, not_supported
 from unshard.errors import ConfigError
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -90,6 +90,8 @@ class DatabaseConfig(Section):
                 raise ValueError("`time_zone` is always UTC, so that TIMESTAMP arrives unchanged; take it out")
             if name == "sql_mode" and "NO_BACKSLASH_ESCAPES" in value.upper():
                 raise ValueError("`sql_mode` cannot have NO_BACKSLASH_ESCAPES: text is written with them; take it out")
+            if name == "foreign_key_checks" and value.lower() not in ("0", "off"):
+                raise not_supported("leave it out or write 0", (name,))
         if len(folded) < len(session):
             raise ValueError("a variable is there twice in different case; keep one")
         return folded

@@ -29,7 +29,6 @@ _REMEDIES = {
     "tuple_type": "write a list: [a, b]",
     "string_too_short": "write at least {min_length} character(s)",
     "string_too_long": "write at most {max_length} characters",
-    "too_short": "write at least {min_length} entry",
     "greater_than": "write a number over {gt}",
     "greater_than_equal": "write a number of at least {ge}",
     "less_than_equal": "write a number of at most {le}",
@@ -68,7 +67,8 @@ def from_validation(details: Mapping[str, Any]) -> Problem:
     path: KeyPath = tuple(details["loc"])
     kind, value, context = details["type"], details.get("input"), details.get("ctx", {})
     if kind == NOT_SUPPORTED:
-        return Problem(path, f"not supported yet: {dotted(path)} ({context['advice']})")
+        key = (*path, *context["below"])
+        return Problem(key, f"not supported yet: {dotted(key)} ({context['advice']})")
     if kind == "value_error":
         remedy = str(context["error"])
     else:

@@ -61,9 +61,12 @@ class Unit:
     name: str
 
 
-def not_supported(advice: str) -> PydanticCustomError:
-    """What a validator raises for a value that a later version will take; the report names the key."""
-    return PydanticCustomError(NOT_SUPPORTED, "{advice}", {"advice": advice})
+def not_supported(advice: str, below: tuple[str, ...] = ()) -> PydanticCustomError:
+    """What a validator raises for a value that a later version will take.
+
+    The report names the key that the validator stands at, with `below` behind it.
+    """
+    return PydanticCustomError(NOT_SUPPORTED, "{advice}", {"advice": advice, "below": below})
 
 
 def later(*neutral: Any) -> Later:

@@ -130,7 +130,7 @@ class TaskConfig(Section):
         description="`strict`: write the source's default collations out.",
     )
     target_database: DatabaseConfig = Field(description="The target.")
-    mysql_instances: tuple[InstanceConfig, ...] = Field(min_length=1, description="The sources.")
+    mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")
     online_ddl: Annotated[bool, later(False)] = Field(
         default=False, description="Recognise tables of gh-ost and pt-osc. DM's default is true."
     )
@@ -172,6 +172,14 @@ class TaskConfig(Section):
         if set(name) & set("/\\\0") or name.strip(" .") != name:
             raise ValueError("it names folders and tables; write it without slashes, and no blank or dot at its ends")
         return name
+
+    @field_validator("mysql_instances")
+    @classmethod
+    def _some(cls, instances: tuple[InstanceConfig, ...]) -> tuple[InstanceConfig, ...]:
+        # not min_length: that counts the valid entries, and would tell of a broken one twice
+        if not instances:
+            raise ValueError("name at least one source: - source-id: …")
+        return instances
 
     @field_validator("timezone")
     @classmethod

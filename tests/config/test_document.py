@@ -1,0 +1,64 @@
+"""YAML text to data: scalars as written, lines, duplicates, merges, syntax errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.config.document import parse_document
+from unshard.errors import ConfigError
+
+
+def test_scalars_stay_as_written_and_only_plain_null_is_nothing() -> None:
+    text = 'a: 0123\nb: on\nc: 1e3\nd: ~\ne:\nf: ""\ng: "null"\nh: 2024-01-01'
+    expected = {"a": "0123", "b": "on", "c": "1e3", "d": None, "e": None, "f": "", "g": "null", "h": "2024-01-01"}
+    assert parse_document(text, "t").data == expected
+
+
+def test_lines_are_known_by_path() -> None:
+    document = parse_document("a: 1\nb:\n  - c: 2\n  - d:\n      e: 3\n", "t")
+    assert document.lines == {("a",): 1, ("b",): 2, ("b", 0): 3, ("b", 0, "c"): 3, ("b", 1): 4, ("b", 1, "d"): 4,
+                              ("b", 1, "d", "e"): 5}  # fmt: skip
+
+
+def test_a_key_written_twice_is_a_problem_with_both_lines() -> None:
+    (found,) = parse_document("a:\n  b: 1\n  c: 2\n  b: 3\n", "t").problems
+    assert found.text == "a.b: written twice, on lines 2 and 4; keep one"
+
+
+def test_merge_keys_give_way_to_own_keys() -> None:
+    document = parse_document("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\nz: {<<: [{a: 4}, {a: 5, c: 6}]}", "t")
+    assert document.data["y"] == {"a": "1", "b": "3"}
+    assert document.data["z"] == {"a": "4", "c": "6"}
+    assert document.problems == []
+
+
+def test_a_merge_of_something_else_is_a_problem() -> None:
+    assert "`<<` takes a mapping" in parse_document("a: {<<: text}", "t").problems[0].text
+
+
+def test_an_alias_within_itself_is_a_problem_and_not_a_loop() -> None:
+    assert "contains itself" in parse_document("a: &a\n  b: *a\n", "t").problems[0].text
+    assert "contains itself" in parse_document("a: &a [*a]\n", "t").problems[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", "line 3, column 2"),
+        ("a: 1\n\tb: 2\n", "line 2, column 1"),
+        ("password: \"geheim\nb: 'x\n", "line 3"),
+        ("a: b: c\n", "line 1, column 5"),
+        ("a: *nobody\n", "line 1, column 4"),
+        ("a: 1\n---\nb: 2\n", "line 2"),
+        ("a: \x00\n", "unacceptable character"),
+        ("- a\n", "line 1: the file has to be a mapping"),
+        ("", "line 1: the file has to be a mapping"),
+    ],
+)
+def test_text_that_is_not_a_yaml_mapping_is_refused_with_its_line(text: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(text, "task.yaml")
+    assert caught.value.code == "CONFIG-003"
+    assert caught.value.where.file == "task.yaml"
+    assert why in caught.value.cause
+    assert "geheim" not in str(caught.value)

@@ -1,0 +1,230 @@
+"""Keys of DM that are not built yet are refused by name; keys without effect give a notice; none is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from unshard.config.keys import section_of
+from unshard.config.section import Later, NoEffect, Section
+from unshard.config.source import SourceConfig
+from unshard.config.task import TaskConfig
+
+INSTANCE = {"source-id": "s1"}
+ROUTE = {"schema-pattern": "a", "target-schema": "b"}
+MAPPING = {
+    "schema-pattern": "a", "table-pattern": "t", "source-column": "id", "target-column": "id",
+    "expression": "partition id", "arguments": ["1", "", ""],
+}  # fmt: skip
+
+REFUSED_IN_TASK: list[tuple[str, Any]] = [
+    ("task-mode", "dump"),
+    ("task-mode", "load"),
+    ("delivery", "at-least-once"),
+    ("is-sharding", True),
+    ("shard-mode", "pessimistic"),
+    ("shard-mode", "optimistic"),
+    ("strict-optimistic-shard-mode", True),
+    ("ignore-checking-items", ["all"]),
+    ("collation_compatible", "strict"),
+    ("online-ddl", True),
+    ("shadow-table-rules", ["^_(.+)_x$"]),
+    ("trash-table-rules", ["^_(.+)_x$"]),
+    ("online-ddl-scheme", "gh-ost"),
+    ("remove-meta", True),
+    ("filters", {"f": {"schema-pattern": "*", "events": ["truncate table"], "action": "Ignore"}}),
+    ("expression-filter", {"e": {"schema": "a", "table": "b", "insert-value-expr": "a > 1"}}),
+    ("experimental.async-checkpoint-flush", True),
+    ("target-database.security.ssl-ca-bytes", "x"),
+    ("target-database.security.ssl-cert-base64", "x"),
+    ("target-database.security.cert-allowed-cn", ["x"]),
+    ("target-database.session.foreign_key_checks", "1"),
+    ("routes.r.extract-table", {"table-regexp": "t_(.*)", "target-column": "c"}),
+    ("routes.r.extract-schema", {"schema-regexp": "t_(.*)", "target-column": "c"}),
+    ("routes.r.extract-source", {"source-regexp": "t_(.*)", "target-column": "c"}),
+    ("column-mappings.m.expression", "add prefix"),
+    ("column-mappings.m.create-table-query", "CREATE TABLE t (a INT)"),
+    ("mydumpers.d.extra-args", "--consistency snapshot"),
+    ("mydumpers.d.extra-args", "-W"),
+    ("mydumpers.d.extra-args", "--filter 'a.*'"),
+    ("loaders.l.import-mode", "physical"),
+    ("loaders.l.import-mode", "import-into"),
+    ("loaders.l.dir", "s3://bucket/dump"),
+    ("loaders.l.sorting-dir-physical", "/tmp"),
+    ("loaders.l.on-duplicate-physical", "manual"),
+    ("loaders.l.checksum-physical", "off"),
+    ("loaders.l.analyze", "required"),
+    ("loaders.l.disk-quota-physical", 1),
+    ("loaders.l.range-concurrency", 1),
+    ("loaders.l.compress-kv-pairs", "gzip"),
+    ("loaders.l.pd-addr", "127.0.0.1:2379"),
+    ("syncers.s.safe-mode", True),
+    ("syncers.s.safe-mode-duration", "5m"),
+    ("validators.v.mode", "fast"),
+    ("validators.v.mode", "full"),
+    ("validators.v.worker-count", 8),
+    ("validators.v.row-error-delay", "1h"),
+    ("validators.v.max-pending-row-size", "1g"),
+]
+
+REFUSED_IN_SOURCE: list[tuple[str, Any]] = [
+    ("filters", [{"schema-pattern": "*"}]),
+    ("checker.check-interval", "1s"),
+    ("checker.backoff-min", "2s"),
+    ("checker.backoff-jitter", False),
+    ("checker.backoff-factor", 3),
+]
+
+NEUTRAL_IN_TASK: list[tuple[str, Any]] = [
+    ("is-sharding", False),
+    ("shard-mode", ""),
+    ("online-ddl", False),
+    ("shadow-table-rules", [r"^_(.+)_(?:new|gho)$"]),
+    ("filters", {}),
+    ("ignore-checking-items", []),
+    ("target-database.session.foreign_key_checks", "0"),
+    ("loaders.l.import-mode", "loader"),
+    ("loaders.l.analyze", "optional"),
+    ("syncers.s.safe-mode-duration", "0s"),
+    ("validators.v.mode", "none"),
+    ("validators.v.validate-interval", "10s"),
+]
+
+WITHOUT_EFFECT: list[tuple[str, Any]] = [
+    ("enable-heartbeat", True),
+    ("heartbeat-update-interval", 2),
+    ("heartbeat-report-interval", 2),
+    ("ansi-quotes", True),
+    ("remove-meta", False),
+    ("target-database.max-allowed-packet", 1),
+    ("mydumpers.d.mydumper-path", "./bin/mydumper"),
+    ("mydumpers.d.skip-tz-utc", True),
+    ("syncers.s.meta-file", "x"),
+    ("syncers.s.queue-size", 10),
+    ("syncers.s.enable-gtid", True),
+    ("syncers.s.max-retry", 1),
+    ("syncers.s.auto-fix-gtid", True),
+    ("syncers.s.disable-detect", True),
+    ("syncers.s.enable-ansi-quotes", True),
+]
+
+USES = {
+    "routes": ("route-rules", ["r"]),
+    "column-mappings": ("column-mapping-rules", ["m"]),
+    "mydumpers": ("mydumper-config-name", "d"),
+    "loaders": ("loader-config-name", "l"),
+    "syncers": ("syncer-config-name", "s"),
+    "validators": ("validator-config-name", "v"),
+}
+
+
+def changes(path: str, value: Any) -> dict[str, Any]:
+    """Top-level keys that set a dotted path in an otherwise valid task, with the rule used by its instance."""
+    top, *rest = path.split(".")
+    if not rest:
+        return {top: value}
+    whole: dict[str, Any] = {
+        "routes": {"r": dict(ROUTE)},
+        "column-mappings": {"m": dict(MAPPING)},
+        "target-database": {"host": "h", "port": 1, "user": "u"},
+    }.get(top, {})
+    inner = whole
+    for part in rest[:-1]:
+        inner = inner.setdefault(part, {})
+    inner[rest[-1]] = value
+    changed: dict[str, Any] = {top: whole}
+    if top in USES:
+        changed["mysql-instances"] = [{**INSTANCE, USES[top][0]: USES[top][1]}]
+    return changed
+
+
+@pytest.mark.parametrize(("path", "value"), REFUSED_IN_TASK, ids=str)
+def test_a_key_that_is_not_built_yet_is_refused_by_name(files: Any, path: str, value: Any) -> None:
+    first, *rest = files.task_problems(**changes(path, value))
+    assert first.startswith(f"not supported yet: {path} (")
+    assert all("no instance uses it" in other for other in rest)
+
+
+@pytest.mark.parametrize("key", ["filter-rules", "expression-filters"])
+def test_rules_of_an_instance_that_are_not_built_yet_are_refused(files: Any, key: str) -> None:
+    found = files.task_problems(mysql_instances=[{**INSTANCE, key: ["f"]}])
+    assert f"not supported yet: mysql-instances[0].{key} (leave it out or write [])" in found
+
+
+@pytest.mark.parametrize(("path", "value"), REFUSED_IN_SOURCE, ids=str)
+def test_so_is_one_of_a_source(files: Any, path: str, value: Any) -> None:
+    (found,) = files.source_problems(**changes(path, value))
+    assert found.startswith(f"not supported yet: {path} (")
+
+
+@pytest.mark.parametrize(("path", "value"), NEUTRAL_IN_TASK, ids=str)
+def test_values_that_ask_for_nothing_are_accepted(files: Any, path: str, value: Any) -> None:
+    assert files.read_task(**changes(path, value)).notices == ()
+
+
+@pytest.mark.parametrize(("path", "value"), WITHOUT_EFFECT, ids=str)
+def test_a_key_without_effect_gives_a_notice(files: Any, path: str, value: Any) -> None:
+    (notice,) = files.read_task(**changes(path, value)).notices
+    assert notice.startswith(f"{path} has no effect: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("enable-relay", True),
+        ("from.max-allowed-packet", 5),
+        ("auto-fix-gtid", True),
+        ("meta-dir", "x"),
+        ("charset", "utf8"),
+        ("tracer", {"a": 1}),
+    ],
+)
+def test_so_does_one_of_a_source(files: Any, path: str, value: Any) -> None:
+    changed = changes(path, value)
+    if "from" in changed:
+        changed["from"] |= {"host": "h", "port": 1, "user": "u"}
+    (notice,) = files.read_source(**changed).notices
+    assert notice.startswith(f"{path} has no effect: ")
+
+
+def test_a_starting_point_outside_of_incremental_gives_a_notice(files: Any) -> None:
+    instance = {**INSTANCE, "meta": {"binlog-name": "mysql-bin.000001"}}
+    assert files.read_task(task_mode="incremental", mysql_instances=[instance]).notices == ()
+    (notice,) = files.read_task(task_mode="full", mysql_instances=[instance]).notices
+    assert notice == "mysql-instances[0].meta has no effect: task-mode full begins at its own dump"
+
+
+def marked(model: type[Section], kind: type, seen: set[type[Section]]) -> Iterator[str]:
+    seen.add(model)
+    for name, info in model.model_fields.items():
+        if any(isinstance(mark, kind) for mark in info.metadata):
+            yield str(info.alias or name)
+        inner = section_of(info.annotation)[1]
+        if inner is not None and inner not in seen:
+            yield from marked(inner, kind, seen)
+
+
+def test_every_mark_on_a_key_of_a_task_has_a_case_here() -> None:
+    """Inline TLS texts and validator settings are many of a kind: one case of each kind stands for them."""
+    kinds = ("ssl-", "cert-", "filter-rules", "expression-filters")
+    validator = set(marked(TaskConfig.model_fields["validators"].annotation.__args__[1], Later, set()))  # type: ignore[union-attr]
+    refused = {path.rpartition(".")[2] for path, _ in REFUSED_IN_TASK}
+    missing = set(marked(TaskConfig, Later, set())) - refused - validator
+    assert {name for name in missing if not name.startswith(kinds)} == set()
+    told = {path.rpartition(".")[2] for path, _ in WITHOUT_EFFECT}
+    assert set(marked(TaskConfig, NoEffect, set())) - told == set()
+
+
+def test_every_key_of_both_files_tells_what_it_is_for() -> None:
+    def without(model: type[Section], seen: set[type[Section]]) -> Iterator[str]:
+        seen.add(model)
+        for name, info in model.model_fields.items():
+            if not (info.description or "").endswith("."):
+                yield f"{model.__name__}.{name}"
+            inner = section_of(info.annotation)[1]
+            if inner is not None and inner not in seen:
+                yield from without(inner, seen)
+
+    assert [*without(TaskConfig, set()), *without(SourceConfig, set())] == []
