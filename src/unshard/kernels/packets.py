@@ -43,6 +43,7 @@ _CLOSED = cython.declare(cython.int, 0)  # no GTID waits for the end of its tran
 _AWAITING = cython.declare(cython.int, 1)  # a GTID was read, what follows is not yet known
 _INSIDE = cython.declare(cython.int, 2)  # between BEGIN and its end
 
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)

@@ -1,0 +1,119 @@
+"""Where the relay begins: in the files that are there, or in a fresh set of them.
+
+| on disk | upstream | asked start | then |
+|---|---|---|---|
+| nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
+| nothing | any | a location | its file from its start; by GTID where that is enabled and given |
+| files | the same server | none, or within them | go on behind the last good event |
+| files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
+| files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
+
+A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
+and only whole files are byte for byte those of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unshard.config.source import SourceConfig
+from unshard.errors import RelayError, SourceError, Where
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.mysql.flavour import Server, binary_logs, current_location, gtid_before
+from unshard.relay.gtids import GtidTracker
+from unshard.relay.log import RelayLog
+from unshard.relay.meta import SubDirectory, add_sub_directory, read_index, read_meta
+from unshard.relay.recover import recover
+from unshard.source.requirements import check_available
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Fetch `file` of `sub_directory` from byte `end` on; 0: from its start."""
+
+    sub_directory: SubDirectory
+    file: str
+    end: int
+    gtids: GtidTracker
+
+
+def find_beginning(
+    root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None
+) -> Beginning:
+    """Decide by the table above, mending the last file and beginning a sub-directory where needed."""
+    index = read_index(root)
+    if not index:
+        return _fresh(root, connection, server, source, start)
+    latest = RelayLog(root, index[-1])
+    if index[-1].uuid != server.uuid:
+        if not source.enable_gtid:
+            values = {"expected": index[-1].uuid, "found": server.uuid}
+            raise RelayError("RELAY-008", Where(source=source.source_id), values=values)
+        known = read_meta(latest.folder)
+        wanted = start if start and start.gtid else known
+        return _fresh(root, connection, server, source, wanted)
+    files = latest.files()
+    if files and _within(start, files):
+        return _resume(latest, files[-1], server, source)
+    return _fresh(root, connection, server, source, start)
+
+
+def file_with_gtids(connection: Any, server: Server, gtid: str, source: str) -> str:
+    """The newest binlog file that begins with a GTID set inside `gtid`. Raises RelayError 020."""
+    wanted = server.gtid_set(gtid)
+    names = [log.name for log in binary_logs(connection)]
+    low, high = 0, len(names)  # the first `low` files begin inside the set, those from `high` on don't
+    while low < high:
+        middle = (low + high) // 2
+        begins_inside = wanted.contains(gtid_before(connection, server, names[middle]))  # type: ignore[arg-type]
+        low, high = (middle + 1, high) if begins_inside else (low, middle)
+    if not low:
+        raise RelayError("RELAY-020", Where(source=source), values={"gtid": gtid})
+    return names[low - 1]
+
+
+def _within(start: Location | None, files: tuple[str, ...]) -> bool:
+    if start is None:
+        return True
+    first, last = Position(files[0]), Position(files[-1])
+    same_name = first.file.rpartition(".")[0] == start.position.file.rpartition(".")[0]
+    return same_name and first.number <= start.position.number <= last.number
+
+
+def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> Beginning:
+    gtids = GtidTracker(server)
+    tail = recover(log.path(file), gtids)
+    if tail.dropped:
+        logger("relay", source=source.source_id).warning(
+            "relay file mended: its end is fetched again",
+            file=str(log.path(file)),
+            kept_bytes=tail.end,
+            dropped_bytes=tail.dropped,
+            reason=tail.reason,
+        )
+    if tail.next_file is not None:
+        return Beginning(log.sub_directory, tail.next_file, 0, gtids)
+    return Beginning(log.sub_directory, file, tail.end, gtids)
+
+
+def _fresh(root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None) -> Beginning:
+    file = _first_file(connection, server, source, start)
+    return Beginning(add_sub_directory(root, server.uuid), file, 0, GtidTracker(server))
+
+
+def _first_file(connection: Any, server: Server, source: SourceConfig, start: Location | None) -> str:
+    name = source.source_id
+    gtid = start.gtid if start else source.relay_binlog_gtid
+    if source.enable_gtid and gtid:
+        return file_with_gtids(connection, server, gtid, name)
+    file = start.position.file if start else source.relay_binlog_name
+    if file:
+        check_available(connection, Position(file), name)
+        return file
+    now = current_location(connection, server)
+    if now is None:
+        raise SourceError("SOURCE-030", Where(source=name))
+    return now.position.file

@@ -1,0 +1,91 @@
+"""The relay log as its readers see it: binlog files by the upstream's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+from unshard.errors import RelayError, Where
+from unshard.model.position import Position
+from unshard.relay.meta import INDEX_NAME, META_NAME, SubDirectory, disk, read_index, sync_folder
+
+
+class RelayLog:
+    """One sub-directory of a relay folder; the newest, unless told, as it is when the log is first used.
+
+    Files may be read while they grow, but only up to `RelayUnit.written`: beyond it may stand half an event.
+    Holds no handles; any thread may use it.
+    """
+
+    def __init__(self, directory: Path, sub_directory: SubDirectory | None = None) -> None:
+        self.directory = directory
+        self._sub_directory = sub_directory
+
+    @property
+    def sub_directory(self) -> SubDirectory:
+        """Which sub-directory this reads. Raises RelayError 019 while the relay has not begun any."""
+        if self._sub_directory is None:
+            index = read_index(self.directory)
+            if not index:
+                raise RelayError("RELAY-019", Where(file=str(self.directory / INDEX_NAME)))
+            self._sub_directory = index[-1]
+        return self._sub_directory
+
+    @property
+    def folder(self) -> Path:
+        return self.directory / str(self.sub_directory)
+
+    def path(self, file: str) -> Path:
+        """Where the file of that upstream name lies; it need not exist."""
+        return self.folder / file
+
+    def size(self, file: str) -> int:
+        """Bytes that the file has now."""
+        with disk(self.path(file)):
+            return self.path(file).stat().st_size
+
+    def files(self) -> tuple[str, ...]:
+        """The names of the binlog files, oldest first. Raises RelayError 016 when one is missing in between."""
+        numbered: list[tuple[int, str]] = []
+        with disk(self.folder):
+            for path in self.folder.iterdir():
+                if not path.name.startswith(META_NAME):
+                    numbered.append((_number(path), path.name))
+        numbered.sort()
+        for (before, name), (number, follower) in pairwise(numbered):
+            if number != before + 1:
+                problem = f"{follower} stands behind {name}: files between them are missing"
+                raise RelayError("RELAY-016", Where(file=str(self.folder)), values={"problem": problem})
+        return tuple(name for _, name in numbered)
+
+    def next_file(self, file: str) -> str | None:
+        """The file that follows, or None when `file` is the newest."""
+        number = Position(file).number
+        return next((name for name in self.files() if Position(name).number == number + 1), None)
+
+    def purge_before(self, file: str, readers: Iterable[Position]) -> tuple[str, ...]:
+        """Remove the files older than `file`; returns their names. The newest file always stays.
+
+        `readers` are the places from which readers may still go on. Raises RelayError 018, and removes nothing, when
+        one of them stands in a file that would go. Oldest first, so a crash leaves no hole.
+        """
+        limit = Position(file).number
+        for reader in sorted(readers):
+            if reader.number < limit:
+                values = {"file": file, "reader": str(reader)}
+                raise RelayError("RELAY-018", Where(file=str(self.folder)), values=values)
+        gone = tuple(name for name in self.files()[:-1] if Position(name).number < limit)
+        with disk(self.folder):
+            for name in gone:
+                self.path(name).unlink()
+            sync_folder(self.folder)
+        return gone
+
+
+def _number(path: Path) -> int:
+    try:
+        return Position(path.name).number
+    except ValueError:
+        problem = f"{path.name} is no binlog file"
+        raise RelayError("RELAY-016", Where(file=str(path)), values={"problem": problem}) from None

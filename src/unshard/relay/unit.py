@@ -1,0 +1,302 @@
+"""The relay unit: one thread that keeps a source's binlog on disk, byte for byte, until it is stopped.
+
+| what happens | then |
+|---|---|
+| the connection is cut, the source restarts, no heartbeat for two periods | connect again, with backoff, without end |
+| the same replica id is used elsewhere | a new id, connect again |
+| access denied, binlog purged, another server, a hole, a bad checksum, disk full | stop; `check` raises the error |
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from unshard.config.source import SourceConfig
+from unshard.errors import RelayError, UnshardError, Where
+from unshard.log import logger
+from unshard.model.position import FIRST_OFFSET, Location, Position
+from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.flavour import Server, identify
+from unshard.relay.beginning import find_beginning
+from unshard.relay.gtids import GtidTracker
+from unshard.relay.log import RelayLog
+from unshard.relay.meta import SubDirectory
+from unshard.relay.writer import RelayWriter
+from unshard.source.replica import Begin, Events, FormatCopy, ReplicaStream
+from unshard.source.replica_protocol import Request, same_format
+from unshard.source.requirements import check_requirements
+
+Stage = Literal["New", "Running", "Paused", "Stopped"]
+
+HEARTBEAT_SECONDS = 5.0
+SYNC_SECONDS = 1.0
+FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 30.0
+_LARGEST_OFFSET = 0xFFFFFFFF  # the protocol can't ask for more
+_HEAD_BYTES = 1 << 16
+_LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
+
+
+@dataclass(frozen=True, slots=True)
+class RelayStatus:
+    """What `RelayUnit.status` tells.
+
+    `location` is the log's end; `last_event_timestamp` seconds since 1970, 0 before the first event; `trouble` the
+    error that it stopped on, or that it is reconnecting after since `reconnecting_since`.
+    """
+
+    stage: Stage
+    sub_directory: str
+    location: Location | None
+    last_event_timestamp: int
+    received_bytes: int
+    reconnects: int
+    reconnecting_since: datetime | None
+    trouble: UnshardError | None
+
+
+class RelayUnit:
+    """Keeps `directory` up with one source. All methods may be called by any thread.
+
+    Args:
+        start: where readers will begin; None: wherever the log is, or the source's newest file in an empty folder.
+        heartbeat_seconds: how often an idle source is to show that it lives.
+    """
+
+    def __init__(
+        self,
+        source: SourceConfig,
+        endpoint: Endpoint,
+        directory: Path,
+        start: Location | None,
+        *,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        self._source, self._endpoint, self._directory, self._start = source, endpoint, directory, start
+        self._heartbeat_seconds = heartbeat_seconds
+        self._log = logger("relay", source=source.source_id)
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stream: ReplicaStream | None = None
+        self._uuid = str(uuid4())
+        self._server_id = source.server_id or _random_id()
+        self._stage: Stage = "New"
+        self._trouble: UnshardError | None = None
+        self._reconnecting_since: datetime | None = None
+        self._reconnects = 0
+        self._written: Position | None = None
+        self._sub_directory: SubDirectory | None = None
+        self._server: Server | None = None
+        self._writer: RelayWriter | None = None
+        self._gtids: GtidTracker | None = None
+        self._received_bytes = 0
+        self._timestamp = 0
+
+    def start(self) -> None:
+        """Begin in a thread and return at once; no-op while it runs. After an error or a stop it goes on."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._stopping.clear()
+        self._stage, self._trouble = "Running", None
+        self._thread = threading.Thread(target=self._run, name=f"relay {self._source.source_id}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; what was received is durable when this returns. Idempotent."""
+        self._stopping.set()
+        with self._changed:
+            if self._stream is not None:
+                self._stream.interrupt()
+        if self._thread is not None:
+            self._thread.join()
+        if self._stage == "Running":
+            self._stage = "Stopped"
+
+    def check(self) -> None:
+        """Raise the error that stopped the relay, if one did."""
+        if self._stage == "Paused" and self._trouble is not None:
+            raise self._trouble
+
+    @property
+    def written(self) -> Position:
+        """The end of what readers may read, always at an event's end. Raises RelayError 019 before it is known."""
+        if self._written is None:
+            self.check()
+            raise RelayError("RELAY-019", Where(source=self._source.source_id))
+        return self._written
+
+    @property
+    def log(self) -> RelayLog:
+        """The files that this unit writes to. Raises RelayError 019 before they are known."""
+        if self._sub_directory is None:
+            self.check()
+            raise RelayError("RELAY-019", Where(source=self._source.source_id))
+        return RelayLog(self._directory, self._sub_directory)
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        """Block until all before `position` can be read, the timeout (seconds) passes or the relay stops.
+
+        Returns whether it can be read. Doesn't raise the relay's error: `check` does.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._reaches(position) or self._stage != "Running", timeout)
+            return self._reaches(position)
+
+    def status(self) -> RelayStatus:
+        """The state of now; cheap."""
+        location = None
+        if self._written is not None:
+            location = Location(self._written, self._gtids.text if self._gtids else "")
+        return RelayStatus(
+            self._stage,
+            str(self._sub_directory or ""),
+            location,
+            self._timestamp,
+            self._received_bytes,
+            self._reconnects,
+            self._reconnecting_since,
+            self._trouble,
+        )
+
+    def _reaches(self, position: Position) -> bool:
+        return self._written is not None and self._written >= position
+
+    def _run(self) -> None:
+        wait = FIRST_WAIT_SECONDS
+        while not self._stopping.is_set():
+            received = self._received_bytes
+            try:
+                self._relay()
+            except UnshardError as error:
+                if not error.retryable:
+                    self._pause(error.at(source=self._source.source_id))
+                    return
+                if self._stopping.is_set():
+                    return
+                wait = FIRST_WAIT_SECONDS if self._received_bytes > received else min(2 * wait, LONGEST_WAIT_SECONDS)
+                self._reconnect(error, wait * random.uniform(0.5, 1.0))
+            except BaseException as fault:
+                self._pause(RelayError("RELAY-019", Where(source=self._source.source_id), repr(fault)))
+                raise
+
+    def _pause(self, error: UnshardError) -> None:
+        self._log.error("relay stopped", error=str(error))
+        with self._changed:
+            self._stage, self._trouble, self._reconnecting_since = "Paused", error, None
+            self._changed.notify_all()
+
+    def _reconnect(self, error: UnshardError, wait_seconds: float) -> None:
+        self._log.warning("relay connects again", error=str(error), wait_seconds=round(wait_seconds, 2))
+        if error.code == "RELAY-011":
+            self._server_id = _random_id()
+        self._trouble = error.at(source=self._source.source_id)
+        self._reconnecting_since = self._reconnecting_since or datetime.now(UTC)
+        self._reconnects += 1
+        self._stopping.wait(wait_seconds)
+
+    def _relay(self) -> None:
+        """One connection's life: look what is on disk, open the stream, write until it ends or fails."""
+        try:
+            writer, server = self._prepare()
+            self._follow(writer, server)
+        finally:
+            self._end_connection()
+
+    def _prepare(self) -> tuple[RelayWriter, Server]:
+        with session(self._endpoint, "source") as connection:
+            server = identify(connection)
+            if self._server is None:
+                check_requirements(connection, server, self._source.source_id)
+            elif server.uuid != self._server.uuid:
+                raise RelayError("RELAY-008", values={"expected": self._server.uuid, "found": server.uuid})
+            start = self._start if self._written is None else None
+            beginning = find_beginning(self._directory, connection, server, self._source, start)
+        self._server, self._gtids, self._sub_directory = server, beginning.gtids, beginning.sub_directory
+        folder = self._directory / str(beginning.sub_directory)
+        self._writer = RelayWriter(folder, beginning.file, beginning.end)
+        self._publish(self._writer.end)
+        return self._writer, server
+
+    def _follow(self, writer: RelayWriter, server: Server) -> None:
+        # what lies beyond the protocol's reach is asked for from the file's start, and compared
+        asked = writer.end if writer.end.offset <= _LARGEST_OFFSET else Position(writer.file, FIRST_OFFSET)
+        request = Request(asked, self._server_id, self._uuid, self._heartbeat_seconds)
+        stream = ReplicaStream(self._endpoint, server, request)
+        with self._changed:
+            self._stream = stream
+        synced, synced_at = writer.end, time.monotonic()
+        for piece in stream.pieces(SYNC_SECONDS):
+            if self._stopping.is_set():
+                return
+            if isinstance(piece, Events):
+                writer.write(piece.position.offset, piece.data)
+                self._received_bytes += len(piece.data)
+                self._timestamp = stream.chain.timestamp or self._timestamp
+                self._publish(writer.end)
+            elif isinstance(piece, Begin):
+                self._begin(writer, piece.position)
+            elif isinstance(piece, FormatCopy):
+                self._compare_format(writer, piece.event)
+            if self._reconnecting_since is not None:
+                self._trouble = self._reconnecting_since = None
+            if writer.end != synced and time.monotonic() - synced_at >= SYNC_SECONDS:
+                self._sync(writer, stream)
+                synced, synced_at = writer.end, time.monotonic()
+
+    def _begin(self, writer: RelayWriter, at: Position) -> None:
+        """The source names the file it goes on with: ours, or the next one."""
+        if at.file == writer.file:
+            return
+        ours, theirs = Position(writer.file).number, at.number
+        if theirs != ours + 1 or at.offset != FIRST_OFFSET:
+            raise RelayError("RELAY-004", Where(position=str(at), file=str(writer.path)))
+        if self._stream is not None:
+            self._take_gtids(writer, self._stream)
+        writer.rotate(at.file, self._gtids.text if self._gtids else "")
+        self._publish(writer.end)
+
+    def _compare_format(self, writer: RelayWriter, event: bytes) -> None:
+        if not same_format(writer.head(len(event)), event):
+            raise RelayError("RELAY-015", Where(position=f"{writer.file}:{FIRST_OFFSET}", file=str(writer.path)))
+
+    def _take_gtids(self, writer: RelayWriter, stream: ReplicaStream) -> None:
+        assert self._gtids is not None
+        if not self._gtids.known:
+            self._gtids.begin_file(writer.head(_HEAD_BYTES), 0)
+        self._gtids.add(stream.chain.take_gtids())
+
+    def _sync(self, writer: RelayWriter, stream: ReplicaStream) -> None:
+        self._take_gtids(writer, stream)
+        writer.sync(self._gtids.text if self._gtids else "")
+
+    def _publish(self, end: Position) -> None:
+        with self._changed:
+            self._written = end
+            self._changed.notify_all()
+
+    def _end_connection(self) -> None:
+        """Close both ends; make what was written durable first, as far as the disk lets us."""
+        with self._changed:
+            stream, self._stream = self._stream, None
+        writer, self._writer = self._writer, None
+        if stream is not None:
+            stream.close()
+        if writer is not None:
+            try:
+                if stream is not None:
+                    self._sync(writer, stream)
+            finally:
+                writer.close()
+
+
+def _random_id() -> int:
+    """A replica id as DM draws it, from a range that servers' own ids are rarely in."""
+    return random.randint(_LOWEST_RANDOM_ID, 0xFFFFFFFF)
