@@ -97,7 +97,80 @@ TARGET: dict[str, Entry] = {
     "TARGET-004": Entry("the target refused a statement: {statement}", "mend what the server names, start again"),
 }
 
-BINLOG: dict[str, Entry] = {}
+BINLOG: dict[str, Entry] = {
+    "BINLOG-001": Entry(
+        "the checksum of a {event} event doesn't match its bytes",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-002": Entry(
+        "a {event} event is malformed",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-003": Entry(
+        "this is not a binlog file that can be read",
+        "if it is a relay file, stop the task, remove it and all later ones, start the task; otherwise look at the "
+        "source's version",
+    ),
+    "BINLOG-004": Entry("{event} cannot be followed", "{remedy}"),
+    "BINLOG-005": Entry(
+        "rows were changed by a statement, not as row images: {statement}",
+        "set binlog_format=ROW on the source (globally, and in sessions that are open); apply this statement to the "
+        "target by hand and start after it, or dump again",
+    ),
+    "BINLOG-006": Entry(
+        "a {event} event stands where none can be, {within}",
+        "the events are out of order: stop the task, remove this relay file and all later ones, start the task: they "
+        "are fetched from the source again; if it happens again, report it with the output of mariadb-binlog",
+    ),
+    "BINLOG-007": Entry(
+        "a transaction was rolled back in part, and its events don't tell which rows",
+        "look at it with mariadb-binlog, apply what is left of it to the target by hand and start after it; don't "
+        "change tables of transactional and other engines in one transaction",
+    ),
+    "BINLOG-020": Entry(
+        "column {column}: values of type {type} are not handled yet",
+        "leave the table out with the block-allow list, or change the column's type at the source",
+    ),
+    "BINLOG-021": Entry(
+        "a value of column {column} can't be read",
+        "look at the row with mariadb-binlog; correct it at the source, or leave the table out, and copy it again",
+    ),
+    "BINLOG-022": Entry(
+        "the structure known for the table is not the one that the binlog was written with",
+        "known: {known}; logged as type codes: {logged}. Give the structure of that time, or copy the table again",
+    ),
+    "BINLOG-023": Entry(
+        "an event with row images is malformed",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-024": Entry(
+        "a {event} event stands among row events and can't be decoded",
+        "look at it with mariadb-binlog; turn off at the source what writes it, and copy the tables again",
+    ),
+    "BINLOG-025": Entry(
+        "a row image has not all columns of its table",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open), then copy the table again",
+    ),
+    "BINLOG-026": Entry(
+        "rows of a table that no TABLE_MAP event names",
+        "start at the beginning of a transaction; if the position was not set by hand, report this as a bug",
+    ),
+    "BINLOG-027": Entry(
+        "column {column}: text of charset {charset} is not handled yet",
+        "leave the table out with the block-allow list, or change the column's charset at the source",
+    ),
+    "BINLOG-028": Entry(
+        "the SQL text of a batch of rows passes 2 GiB",
+        "make chunks smaller: lower `rows` and `chunk-filesize` of the dump",
+    ),
+    "BINLOG-029": Entry(
+        "column {column}: {type} in the old format of MariaDB's fractional times is not handled yet",
+        "set mysql56_temporal_format=ON at the source and rebuild the table: ALTER TABLE ... FORCE",
+    ),
+}
 
 RELAY: dict[str, Entry] = {
     "RELAY-001": Entry(
@@ -206,7 +279,49 @@ DUMP: dict[str, Entry] = {
     ),
 }
 
-LOAD: dict[str, Entry] = {}
+LOAD: dict[str, Entry] = {
+    "LOAD-001": Entry(
+        "this folder holds no dump that can be loaded: {fault}",
+        "name the folder of a finished dump (`dir` under `loaders:`)",
+    ),
+    "LOAD-002": Entry(
+        "a dump file is damaged: {fault}",
+        "dump again, or put an undamaged copy of the file in its place and resume",
+    ),
+    "LOAD-003": Entry(
+        "a dump file holds a statement that can't be loaded: {statement}",
+        "only INSERT and REPLACE with VALUES can be loaded; dump again without other statements",
+    ),
+    "LOAD-004": Entry(
+        "the target's table {target} does not take the source's rows: {faults}",
+        "make the target's columns wide enough, drop that table, or route the source to another one",
+    ),
+    "LOAD-005": Entry(
+        "a row is in the target's table {target} already",
+        "remove the row that the cause names, or set `on-duplicate-logical: replace` (or `ignore`) under `loaders:`",
+    ),
+    "LOAD-006": Entry(
+        "the target's table {target} would not keep a value as it is",
+        "widen the column that the cause names on the target, then resume",
+    ),
+    "LOAD-007": Entry(
+        "another process has taken this load over; this one stopped before writing anything more",
+        "make sure that one task runs once; the process that started last owns the source",
+    ),
+    "LOAD-008": Entry(
+        "the load began with another file of this name: {fault}",
+        "put the first dump back, or start over with `--remove-meta` and empty target tables",
+    ),
+    "LOAD-009": Entry(
+        "a statement of {size} bytes is over the target's max_allowed_packet of {limit}",
+        "raise max_allowed_packet on the target, then resume",
+    ),
+    "LOAD-010": Entry(
+        "the load ended with {count} file(s) unfinished",
+        "resume the task; if it comes again, report it",
+        retryable=True,
+    ),
+}
 
 SYNC: dict[str, Entry] = {
     "SYNC-001": Entry(

@@ -1,0 +1,117 @@
+"""Every event of MariaDB's and MySQL's binlogs: its code, its name, and what is done with it.
+
+An event is *handled*, *ignorable* (it changes no row and no structure) or *refused*: then the walk stops with an
+error that has the reason and the remedy of this table. A code that stands in no row is refused too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unshard.kernels.scan import KINDS
+
+REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event code. `kind` is a key of the kernel's `KINDS`; `reason` and `remedy` are set where it is refused."""
+
+    code: int
+    name: str
+    kind: str = REFUSED
+    reason: str = ""
+    remedy: str = ""
+
+
+_ROW_FORMAT = "set binlog_format=ROW on the source; write again what was written as a statement, or dump again"
+_STATEMENT = "rows were changed by a statement, and only row images can be followed"
+_COMPRESSED = "compressed events are not handled yet"
+_PLAIN = "set {} on the source, and start from a position after that"
+_OLD = "only servers before MySQL 5.1 and MariaDB 5.1 write it"
+_UPGRADE = "follow a server of a later version"
+_NOT_IN_FILES = "a server sends it to a replica but never writes it"
+_DAMAGED = (
+    "the file isn't what the server wrote: stop the task, remove this relay file and all later ones, "
+    "start the task: they are fetched from the source again"
+)
+_XA = "distributed (XA) transactions are not handled yet"
+_NO_XA = "change the rows with plain transactions; apply this one to the target by hand and start after it"
+_INCIDENT = "the server says that changes are missing from its binlog here"
+
+EVENTS: tuple[Event, ...] = (
+    Event(1, "START_V3", reason=_OLD, remedy=_UPGRADE),
+    Event(2, "QUERY", "query"),
+    Event(3, "STOP", "stop"),
+    Event(4, "ROTATE", "rotate"),
+    Event(5, "INTVAR", "context"),
+    Event(6, "LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(7, "SLAVE", reason=_OLD, remedy=_UPGRADE),
+    Event(8, "CREATE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(9, "APPEND_BLOCK", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(10, "EXEC_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(11, "DELETE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(12, "NEW_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(13, "RAND", "context"),
+    Event(14, "USER_VAR", "context"),
+    Event(15, "FORMAT_DESCRIPTION", "between_groups"),
+    Event(16, "XID", "xid"),
+    Event(17, "BEGIN_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(18, "EXECUTE_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    Event(19, "TABLE_MAP", "table_map"),
+    Event(20, "WRITE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    Event(21, "UPDATE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    Event(22, "DELETE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    Event(23, "WRITE_ROWS_V1", "rows"),
+    Event(24, "UPDATE_ROWS_V1", "rows"),
+    Event(25, "DELETE_ROWS_V1", "rows"),
+    Event(26, "INCIDENT", reason=_INCIDENT, remedy="find the cause in the source's error log, then dump again"),
+    Event(27, "HEARTBEAT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    Event(28, "IGNORABLE", "ignorable"),
+    Event(29, "ROWS_QUERY", "note"),
+    Event(30, "WRITE_ROWS_V2", "rows"),
+    Event(31, "UPDATE_ROWS_V2", "rows"),
+    Event(32, "DELETE_ROWS_V2", "rows"),
+    Event(33, "GTID", "mysql_gtid"),
+    Event(34, "ANONYMOUS_GTID", "anonymous_gtid"),
+    Event(35, "PREVIOUS_GTIDS", "between_groups"),
+    Event(36, "TRANSACTION_CONTEXT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    Event(37, "VIEW_CHANGE", "note"),
+    Event(38, "XA_PREPARE", reason=_XA, remedy=_NO_XA),
+    Event(39, "PARTIAL_UPDATE_ROWS", reason="partial JSON updates are not handled yet",
+          remedy=_PLAIN.format("binlog_row_value_options=''")),
+    Event(40, "TRANSACTION_PAYLOAD", reason=_COMPRESSED, remedy=_PLAIN.format("binlog_transaction_compression=OFF")),
+    Event(41, "HEARTBEAT_V2", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    Event(42, "GTID_TAGGED", reason="tagged GTIDs are not handled yet",
+          remedy=_PLAIN.format("gtid_next without a tag")),
+    Event(160, "ANNOTATE_ROWS", "note"),
+    Event(161, "BINLOG_CHECKPOINT", "between_groups"),
+    Event(162, "MARIADB_GTID", "mariadb_gtid"),
+    Event(163, "GTID_LIST", "between_groups"),
+    Event(164, "START_ENCRYPTION", reason="the rest of the file is encrypted",
+          remedy="set encrypt_binlog=OFF on the source, and start from the binlog file after that"),
+    Event(165, "QUERY_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(166, "WRITE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(167, "UPDATE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(168, "DELETE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(169, "WRITE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(170, "UPDATE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(171, "DELETE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+)  # fmt: skip
+
+BY_CODE: dict[int, Event] = {event.code: event for event in EVENTS}
+
+KIND_TABLE = bytes(KINDS[BY_CODE[code].kind if code in BY_CODE else REFUSED] for code in range(256))
+"""What the kernels go by: the kind of each of the 256 codes."""
+
+XA_QUERY = Event(2, "XA transaction", reason=_XA, remedy=_NO_XA)
+
+
+def event_of(code: int) -> Event:
+    """The row of a code, or one that says it is unknown."""
+    return BY_CODE.get(code) or Event(
+        code,
+        f"event of unknown code {code}",
+        reason="no event of this code is known, so what it changes can't be told",
+        remedy="report the server's version; apply what the event does by hand and start after it",
+    )

@@ -1,0 +1,345 @@
+"""The index of a binlog file: which bytes hold which whole transactions, and what comes next.
+
+`walk` is called by the driver for each batch. It reads no row image; it verifies every checksum, so that what is
+decoded later is what the server wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from mmap import mmap
+from pathlib import PurePath
+from struct import unpack_from
+from uuid import UUID
+
+from unshard.binlog.events import KIND_TABLE, XA_QUERY, Event, event_of
+from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
+from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
+from unshard.errors import BinlogError, Where
+from unshard.kernels.scan import REASONS, Scanner
+from unshard.kernels.split import boundaries
+from unshard.model.position import FIRST_OFFSET
+from unshard.model.table import TableName
+
+Data = bytes | memoryview | mmap
+
+_TRANSACTIONAL = 0x04
+_GTID_FIXED = 13
+_COMMIT_ID, _START_ALTER, _ROLLBACK_ALTER, _MULTI_ENGINE = 0x02, 0x02, 0x08, 0x01
+_REASON = {number: name for name, number in REASONS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfData:
+    """No whole transaction is left in the data; more may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """The extent is as large as it may be, or the next transaction needs an extent of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """The file ends at `end`. `next_file` is None where the server was shut down: its next file in order follows."""
+
+    next_file: str | None
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
+
+    `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
+    `whole` tells whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
+    with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
+    """
+
+    query: Query
+    start: int
+    at: int
+    end: int
+    timestamp: int
+    gtid: str
+    flags: int
+    whole: bool
+
+    @property
+    def schema(self) -> str:
+        return self.query.schema
+
+    @property
+    def sql(self) -> str:
+        return self.query.sql
+
+    @property
+    def sql_mode(self) -> int:
+        return self.query.sql_mode
+
+    @property
+    def time_zone(self) -> str | None:
+        return self.query.time_zone
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        return self.query.foreign_key_checks
+
+
+Stop = EndOfData | BudgetReached | Rotate | Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
+
+    `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
+    hold a transaction that was rolled back). Timestamps are those of the first and the last commit in unix seconds, 0
+    without a transaction. `gtids` has the last GTID of each domain and server (MariaDB, in order of commit) or
+    merged intervals (MySQL, `uuid:1-5`).
+    """
+
+    start: int
+    end: int
+    transactions: int
+    row_events: int
+    tables: frozenset[TableName]
+    first_timestamp: int
+    last_timestamp: int
+    gtids: tuple[str, ...]
+    stop: Stop
+
+
+def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> Extent:
+    """The extent that begins at `start`, an event boundary that an earlier walk or the file's format gave.
+
+    It takes whole transactions until `budget` bytes are used (one at least, however large), a statement, the file's
+    end, or the last whole transaction of `data[:size]`. A transaction that isn't complete yet is left for a later
+    walk and is never an error. `where` names the source and the file for errors. An error is raised only when it is
+    first in the walk: whole transactions before it come as an extent of their own.
+
+    Raises BinlogError: 001 and 002 for damage, 004 for an event or statement that is refused, 005 for rows changed by
+    a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out. `data` is not held
+    after the call, whether it returns or raises.
+    """
+    if start < FIRST_OFFSET:
+        raise ValueError(f"start {start} lies before the first event")
+    scanner = Scanner(data, start, min(size, len(data)), budget, checksum, KIND_TABLE)
+    steps = _Walk(data, start, checksum, where, scanner)
+    try:
+        return steps.extent()
+    except BinlogError:
+        if not scanner.transactions:
+            raise
+        return steps.before_fault()
+    finally:
+        scanner.close()
+
+
+def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
+    """Offsets where decoding of `[start, end)` may begin: `start` and up to `pieces - 1` more, near equal sizes.
+
+    Each is a transaction or the first TABLE_MAP of a statement; one statement's rows are never parted. The range must
+    be (part of) an extent.
+    """
+    return tuple(boundaries(data, start, end, pieces, KIND_TABLE))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The decisions that the scanner hands back."""
+
+    data: Data
+    start: int
+    checksum: bool
+    where: Where
+    scanner: Scanner
+
+    def extent(self) -> Extent:
+        while True:
+            reason = _REASON[self.scanner.run()]
+            if reason == "end":
+                return self._extent(EndOfData())
+            if reason == "budget":
+                return self._extent(BudgetReached())
+            if reason == "rotate":
+                return self._extent(self._rotate())
+            if reason == "stop":
+                return self._extent(Rotate(None, self._after()), self._after())
+            if reason != "query":
+                raise self._fault(reason)
+            found = self._query()
+            if found is not None:
+                return found
+
+    def before_fault(self) -> Extent:
+        """The whole transactions before the event that the scanner stopped at."""
+        return self._extent(BudgetReached())
+
+    def _extent(self, stop: Stop, end: int | None = None) -> Extent:
+        scanner = self.scanner
+        mariadb, mysql = scanner.gtids()
+        return Extent(
+            start=self.start,
+            end=scanner.end if end is None else end,
+            transactions=scanner.transactions,
+            row_events=scanner.row_events,
+            tables=frozenset(TableName(schema.decode(), table.decode()) for schema, table in scanner.tables),
+            first_timestamp=scanner.first_timestamp,
+            last_timestamp=scanner.last_timestamp,
+            gtids=_mariadb_texts(mariadb) + _mysql_texts(mysql),
+            stop=stop,
+        )
+
+    def _rotate(self) -> Rotate:
+        body = self._body()
+        if len(body) < 9:
+            raise self._error("BINLOG-002", f"{len(body)} bytes are too few for a ROTATE", event="ROTATE")
+        return Rotate(body[8:].decode("utf-8", "replace"), self._after())
+
+    def _query(self) -> Extent | None:
+        """Carry out what the text asks for; an extent where it ends one."""
+        scanner = self.scanner
+        try:
+            query = read_query(self._body())
+        except Damaged as error:
+            raise self._error("BINLOG-002", str(error), event="QUERY") from error
+        kind = classify(query.sql)
+        if kind is Kind.CHANGE:
+            raise self._error("BINLOG-005", statement=query.sql[:200])
+        if kind is Kind.XA:
+            raise self._refused(XA_QUERY)
+        if kind is Kind.STATEMENT:
+            return self._statement(query)
+        if kind is Kind.BEGIN:
+            if scanner.group_rows:
+                raise self._fault("unexpected")
+            scanner.open_group()
+        elif kind is Kind.NOISE:
+            self._pass_over()
+        elif not scanner.in_group:
+            raise self._fault("unexpected")
+        elif kind is Kind.ROLLBACK:
+            return self._rollback()
+        elif kind is Kind.ROLLBACK_TO and scanner.group_rows:
+            raise self._error("BINLOG-007", query.sql)
+        elif kind is Kind.COMMIT:
+            scanner.close_group()
+        else:
+            scanner.skip()
+        return None
+
+    def _pass_over(self) -> None:
+        """A query without effect: part of an open group, else a transaction of its own."""
+        if self.scanner.in_group:
+            self.scanner.skip()
+        else:
+            self.scanner.close_group()
+
+    def _rollback(self) -> Extent | None:
+        """A rolled-back group is written where the server could not drop it, for a temporary table or for MyISAM rows.
+
+        All of it is void when only transactional tables are in it. It then gets an extent of its own, without rows.
+        """
+        scanner = self.scanner
+        if not scanner.group_rows:
+            scanner.close_group()
+            return None
+        if not scanner.group_flags & _TRANSACTIONAL:
+            raise self._error("BINLOG-007", "ROLLBACK")
+        if not scanner.transactions:
+            scanner.drop_group_rows()
+            scanner.close_group()
+        return self._extent(BudgetReached())
+
+    def _statement(self, query: Query) -> Extent | None:
+        scanner = self.scanner
+        if scanner.group_rows:
+            raise self._fault("unexpected")
+        if self._alter_extra() & (_START_ALTER | _ROLLBACK_ALTER):
+            scanner.close_group()  # a two-phase ALTER comes again when it is complete
+            return None
+        start = scanner.group_start if scanner.grouped else scanner.offset
+        (flags,) = unpack_from("<H", self.data, scanner.offset + 17)
+        stop = Statement(
+            query=query,
+            start=start,
+            at=scanner.offset,
+            end=self._after(),
+            timestamp=scanner.timestamp,
+            gtid=_gtid_text(scanner.group_gtid()),
+            flags=flags,
+            whole=not scanner.in_group,
+        )
+        return self._extent(stop)
+
+    def _alter_extra(self) -> int:
+        """MariaDB's second flag byte of the group's GTID event, which tells the phases of an ALTER; else 0."""
+        scanner = self.scanner
+        if not scanner.grouped or self.data[scanner.group_start + 4] != 162:
+            return 0
+        (length,) = unpack_from("<I", self.data, scanner.group_start + 9)
+        body = length - HEADER_LENGTH - (CHECKSUM_LENGTH if self.checksum else 0)
+        at = _GTID_FIXED + (8 if scanner.group_flags & _COMMIT_ID else 0)
+        return int(self.data[scanner.group_start + HEADER_LENGTH + at]) if at < body else 0
+
+    def _body(self) -> bytes:
+        end = self._after() - (CHECKSUM_LENGTH if self.checksum else 0)
+        return bytes(self.data[self.scanner.offset + HEADER_LENGTH : end])
+
+    def _after(self) -> int:
+        return int(self.scanner.offset + self.scanner.length)
+
+    def _fault(self, reason: str) -> BinlogError:
+        scanner = self.scanner
+        event = event_of(scanner.event)
+        if reason == "refused":
+            return self._refused(event)
+        if reason == "xa":
+            return self._refused(XA_QUERY)
+        if reason == "bad_checksum":
+            return self._error("BINLOG-001", event=event.name)
+        if reason == "unexpected":
+            within = f"within the transaction from {scanner.group_start}" if scanner.in_group else "outside any"
+            return self._error("BINLOG-006", event=event.name, within=within)
+        cause = {
+            "bad_length": f"its length {scanner.length} can't be",
+            "bad_position": f"its length {scanner.length} and its end position don't agree with where it stands",
+            "bad_body": "its body is too short for what it says it holds",
+        }[reason]
+        return self._error("BINLOG-002", cause, event=event.name)
+
+    def _refused(self, event: Event) -> BinlogError:
+        return self._error("BINLOG-004", event.reason, event=event.name, remedy=event.remedy)
+
+    def _error(self, code: str, cause: str = "", **values: str) -> BinlogError:
+        offset = self.scanner.offset
+        file = PurePath(self.where.file).name if self.where.file else ""
+        return BinlogError(code, replace(self.where, position=f"{file}:{offset}"), cause, values)
+
+
+def _mariadb_texts(gtids: dict[tuple[int, int], int]) -> tuple[str, ...]:
+    return tuple(f"{domain}-{server}-{number}" for (domain, server), number in gtids.items())
+
+
+def _mysql_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
+    merged: dict[bytes, list[tuple[int, int]]] = {}
+    for uuid, first, last in sorted(runs):
+        intervals = merged.setdefault(uuid, [])
+        if intervals and first <= intervals[-1][1] + 1:
+            intervals[-1] = (intervals[-1][0], max(last, intervals[-1][1]))
+        else:
+            intervals.append((first, last))
+    return tuple(
+        ":".join([str(UUID(bytes=uuid)), *(f"{a}-{b}" if a != b else f"{a}" for a, b in intervals)])
+        for uuid, intervals in merged.items()
+    )
+
+
+def _gtid_text(gtid: tuple[int, int, int] | tuple[bytes, int] | None) -> str:
+    if gtid is None:
+        return ""
+    if len(gtid) == 3:
+        return "-".join(str(part) for part in gtid)
+    uuid, number = gtid
+    return f"{UUID(bytes=uuid)}:{number}"

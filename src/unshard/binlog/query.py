@@ -1,0 +1,237 @@
+"""QUERY events: the body, and what kind of statement its text is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from struct import error as TooShort
+from struct import unpack_from
+
+from pymysql.charset import charset_by_id
+
+_FIXED = 13
+_UTF8MB4, _BINARY = 45, 63  # collation ids
+_NO_FOREIGN_KEY_CHECKS = 1 << 26
+_RELAXED_UNIQUE_CHECKS = 1 << 27
+_NOT_AUTOCOMMIT = 1 << 19
+_MANY_SCHEMAS = 254
+_ALTER_NUMBERED = 4 | 8
+
+# Bytes of the status variables whose length is fixed, by code.
+_FLAGS2, _SQL_MODE, _CHARSET, _TIME_ZONE, _CHARSET_DATABASE, _MICROSECONDS = 0, 1, 4, 5, 8, 13
+_DEFAULT_COLLATION, _HRNOW = 18, 128
+_LENGTHS = {
+    _FLAGS2: 4, _SQL_MODE: 8, 3: 4, _CHARSET: 6, 7: 2, _CHARSET_DATABASE: 2, 9: 8, 10: 4, _MICROSECONDS: 3, 16: 1,
+    17: 8, _DEFAULT_COLLATION: 2, 19: 1, 20: 1, _HRNOW: 3, 129: 8,
+}  # fmt: skip
+_CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS, _PADDING = 2, 6, 11, 12, 130, 131, 255
+
+
+class Damaged(ValueError):
+    """A body that can't be read; the text says what is wrong. `index.py` makes it a BinlogError with its place."""
+
+
+class Kind(Enum):
+    """What the walk does with a query."""
+
+    BEGIN = "begin"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    ROLLBACK_TO = "rollback to savepoint"
+    SAVEPOINT = "savepoint"
+    XA = "xa"
+    CHANGE = "rows changed by a statement"
+    NOISE = "nothing to do"
+    STATEMENT = "statement"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The body of a QUERY event.
+
+    `sql_mode` is the bits as the server numbers them. The charset fields are collation ids; `database_collation` and
+    `utf8mb4_collation` (MySQL 8's default collation of utf8mb4) are None where the server doesn't log them, and
+    `time_zone` is None where the statement doesn't depend on it. `error_code` is what the statement failed with on
+    the source after it had done part of its work.
+    """
+
+    schema: str
+    sql: str
+    error_code: int = 0
+    flags2: int = 0
+    sql_mode: int = 0
+    client_charset: int = _UTF8MB4
+    connection_collation: int = _UTF8MB4
+    server_collation: int = _UTF8MB4
+    database_collation: int | None = None
+    utf8mb4_collation: int | None = None
+    time_zone: str | None = None
+    microseconds: int | None = None
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        return not self.flags2 & _NO_FOREIGN_KEY_CHECKS
+
+    @property
+    def unique_checks(self) -> bool:
+        return not self.flags2 & _RELAXED_UNIQUE_CHECKS
+
+    @property
+    def autocommit(self) -> bool:
+        return not self.flags2 & _NOT_AUTOCOMMIT
+
+
+def read_query(body: bytes) -> Query:
+    """The query in `body`: the event without its header and checksum. Raises Damaged."""
+    try:
+        _, _, schema_length, error_code, status_length = unpack_from("<IIBHH", body)
+    except TooShort as error:
+        raise Damaged(f"{len(body)} bytes are too few for a QUERY") from error
+    schema_at = _FIXED + status_length
+    sql_at = schema_at + schema_length + 1
+    if sql_at > len(body):
+        raise Damaged(f"its schema and status variables need {sql_at} bytes, {len(body)} are there")
+    status = _status(body[_FIXED:schema_at])
+    client, connection, server = _charsets(status.get(_CHARSET))
+    return Query(
+        schema=_text(body[schema_at : sql_at - 1], "utf-8", "schema"),
+        sql=_text(body[sql_at:], codec_of(client), "statement"),
+        error_code=error_code,
+        flags2=_number(status.get(_FLAGS2)) or 0,
+        sql_mode=_number(status.get(_SQL_MODE)) or 0,
+        client_charset=client,
+        connection_collation=connection,
+        server_collation=server,
+        database_collation=_number(status.get(_CHARSET_DATABASE)),
+        utf8mb4_collation=_number(status.get(_DEFAULT_COLLATION)),
+        time_zone=_text(status[_TIME_ZONE], "utf-8", "time zone") if status.get(_TIME_ZONE) else None,
+        microseconds=_number(status.get(_MICROSECONDS, status.get(_HRNOW))),
+    )
+
+
+def _status(block: bytes) -> dict[int, bytes]:
+    """The status variables by code. Each has its own length, so an unknown code can't be stepped over."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at < len(block):
+        code = block[at]
+        at += 1
+        if code == _PADDING:
+            break
+        length = _length(code, block, at)
+        if at + length > len(block):
+            raise Damaged(f"status variable {code} goes beyond the {len(block)} bytes of its block")
+        value = block[at : at + length]
+        found[code] = value[1:] if code == _TIME_ZONE else value
+        at += length
+    return found
+
+
+def _length(code: int, block: bytes, at: int) -> int:
+    """Bytes of the value of status variable `code` at `at`, its own length fields included."""
+    if code in _LENGTHS:
+        return _LENGTHS[code]
+    if code not in (_TIME_ZONE, _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS):
+        raise Damaged(f"status variable {code} is unknown, so the session of the statement can't be told")
+    if at >= len(block):
+        raise Damaged(f"status variable {code} has no value")
+    first = block[at]
+    if code == _CATALOG:
+        return first + 2
+    if code == _INVOKER:
+        host_at = at + 1 + first
+        if host_at >= len(block):
+            raise Damaged("the invoker has no host")
+        return 1 + first + 1 + block[host_at]
+    if code == _SCHEMAS:
+        return 1 if first == _MANY_SCHEMAS else _strings(block, at + 1, first) - at
+    if code == _GTID_FLAGS:
+        return 9 if first & _ALTER_NUMBERED else 1
+    if code == _COLLATIONS:
+        return 1 + 4 * first
+    return 1 + first
+
+
+def _strings(block: bytes, at: int, count: int) -> int:
+    """Where the byte after `count` NUL-terminated strings stands."""
+    for _ in range(count):
+        end = block.find(b"\0", at)
+        if end < 0:
+            raise Damaged("a schema name in the status variables has no end")
+        at = end + 1
+    return at
+
+
+def _number(value: bytes | None) -> int | None:
+    return None if value is None else int.from_bytes(value, "little")
+
+
+def _charsets(value: bytes | None) -> tuple[int, int, int]:
+    if value is None:
+        return _UTF8MB4, _UTF8MB4, _UTF8MB4
+    client, connection, server = unpack_from("<HHH", value)
+    return client, connection, server
+
+
+def codec_of(collation: int) -> str:
+    """Python's codec for text of a collation id. UTF-8 for `binary` and for ids above MySQL's table."""
+    try:
+        charset = charset_by_id(collation)
+    except KeyError:
+        return "utf-8"
+    return "utf-8" if collation == _BINARY else str(charset.encoding)
+
+
+def _text(value: bytes, codec: str, what: str) -> str:
+    try:
+        return value.decode(codec)
+    except (UnicodeDecodeError, LookupError) as error:
+        raise Damaged(f"the {what} is not {codec} text: {error}") from error
+
+
+_GAP = re.compile(
+    r"""(?: \s+ | --(?=\s|\Z)[^\n]* | \#[^\n]* | /\*(?!M?!)(?:.|\n)*?\*/   # white space, comments
+          | /\*M?!\d* | \*/                                              # the marks around text for some versions
+          | \( )""",
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[A-Za-z_]+")
+_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "SELECT", "WITH", "CALL", "DO", "HANDLER"})
+_BOUNDS = {"BEGIN": Kind.BEGIN, "COMMIT": Kind.COMMIT, "SAVEPOINT": Kind.SAVEPOINT, "XA": Kind.XA}
+
+
+def classify(sql: str) -> Kind:
+    """What kind of statement a QUERY's text is. Comments before a word count as gaps, `/*! … */` as its content."""
+    words = first_words(sql, 4)
+    if not words:
+        return Kind.STATEMENT if sql[_after_gaps(sql, 0) :] else Kind.NOISE
+    first, second, third, fourth = (*words, "", "", "")[:4]
+    if first == "ROLLBACK":
+        return Kind.ROLLBACK_TO if "TO" in (second, third) else Kind.ROLLBACK
+    if (first, second) == ("START", "TRANSACTION"):
+        return Kind.BEGIN
+    if (first, second) == ("RELEASE", "SAVEPOINT"):
+        return Kind.SAVEPOINT
+    if first in _CHANGES:
+        return Kind.CHANGE
+    # a temporary table is seen by nobody but its own session, and row format logs no row of it
+    if first in ("CREATE", "DROP") and "TEMPORARY" in (second, fourth if (second, third) == ("OR", "REPLACE") else ""):
+        return Kind.NOISE
+    return _BOUNDS.get(first, Kind.STATEMENT)
+
+
+def first_words(sql: str, count: int) -> list[str]:
+    """The first words of a statement in upper case; fewer where something that isn't a word comes."""
+    words: list[str] = []
+    at = _after_gaps(sql, 0)
+    while len(words) < count and (word := _WORD.match(sql, at)):
+        words.append(word.group().upper())
+        at = _after_gaps(sql, word.end())
+    return words
+
+
+def _after_gaps(sql: str, at: int) -> int:
+    while gap := _GAP.match(sql, at):
+        at = gap.end()
+    return at

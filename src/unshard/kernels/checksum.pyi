@@ -1,0 +1,3 @@
+from mmap import mmap
+
+def crc32(data: bytes | bytearray | memoryview | mmap) -> int: ...

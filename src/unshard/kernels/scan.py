@@ -1,0 +1,392 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The header walk: from binlog bytes to whole transactions, without a Python object for an ordinary event.
+
+`Scanner` reads each event's header, checks length, position and CRC32, and follows the transaction groups. It hands
+back to `binlog/index.py` at everything that needs a decision: a query that isn't a plain bound, a rotate, the end of
+the data, damage. What each event code is comes from `binlog/events.py` as a table of 256 kinds.
+
+Bounds: an event is looked at only when its header lies inside the data, and its body only when the whole event does;
+every read of a body is checked against the event's end first.
+"""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.libc.string import memcmp, memcpy
+from cython.cimports.unshard.kernels import kinds
+from cython.cimports.unshard.kernels.checksum import intact
+from cython.cimports.unshard.kernels.wire import Bytes, u16, u32, u64
+
+HEADER = cython.declare(cython.int, 19)
+CHECKSUM = cython.declare(cython.int, 4)
+QUERY_HEADER = cython.declare(cython.int, 13)
+TABLE_MAP_HEADER = cython.declare(cython.int, 8)
+MARIADB_GTID_BODY = cython.declare(cython.int, 19)
+MYSQL_GTID_BODY = cython.declare(cython.int, 25)
+SLOTS = cython.declare(cython.int, 1024)
+
+PLACED_ELSEWHERE = cython.declare(cython.int, 0x20 | 0x40)  # artificial, or written by a relay: log_pos isn't its own
+STANDALONE = cython.declare(cython.int, 0x01)
+XA = cython.declare(cython.int, 0x40 | 0x80)
+
+_KINDS = (
+    "refused rows table_map note xid mariadb_gtid mysql_gtid anonymous_gtid query context between_groups ignorable "
+    "rotate stop"
+)
+_REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body"
+KINDS = {name: number for number, name in enumerate(_KINDS.split())}
+"""What an event can be to the walk, for `binlog/events.py`; the numbers are those of kinds.pxd."""
+
+REASONS = {name: number for number, name in enumerate(_REASONS.split())}
+"""Why `Scanner.run` handed back; the numbers are those of kinds.pxd."""
+
+
+@cython.final
+@cython.cclass
+class Scanner:
+    """One walk over `data[start:size]`. Made, run and closed by `binlog.index.walk`.
+
+    After `run` handed back, `offset`, `event` and `length` tell the event it stands at (not yet walked over).
+    `end` is the last boundary between groups; `transactions`, `row_events`, the timestamps (unix seconds), `tables`
+    and the GTIDs speak of the whole groups before it, `group_*` of the open one.
+    """
+
+    def __init__(
+        self,
+        data: cython.const[cython.uchar][::1],
+        start: cython.longlong,
+        size: cython.longlong,
+        budget: cython.longlong,
+        checksum: cython.bint,
+        kind_of: bytes,
+    ):
+        index: cython.int
+        if not 0 < start <= size <= data.shape[0]:
+            raise ValueError(f"start {start}, size {size}: outside the {data.shape[0]} bytes of data")
+        if len(kind_of) != 256:
+            raise ValueError("one kind is needed for each of 256 event codes")
+        self._data = data
+        self._base = cython.address(data[0])
+        self._start = self.offset = self.end = self.group_start = start
+        self._size = size
+        self._budget = budget
+        self._trailer = CHECKSUM if checksum else 0
+        for index in range(256):
+            self._kinds[index] = kind_of[index]
+        for index in range(SLOTS):
+            self._slot_length[index] = 0
+        self.tables = set()
+        self._group_tables = []
+        self._mariadb = {}
+        self._mysql = []
+        self.transactions = self.row_events = self.group_rows = 0
+        self.first_timestamp = self.last_timestamp = self.timestamp = 0
+        self.state = kinds.OUTSIDE
+        self.event = self.group_flags = 0
+        self.length = self.sql_start = 0
+        self._flavour = self._last_flavour = 0
+
+    def close(self) -> None:
+        """Let go of the data, so that a mapped file can be closed while an error still holds this frame."""
+        self._data = None
+        self._base = cython.NULL
+        self._size = self.offset
+
+    def run(self) -> int:
+        """Walk on until something needs a decision; one of `REASONS`."""
+        reason: cython.int = kinds.GO
+        while reason == kinds.GO:
+            reason = self._step()
+        return reason
+
+    @property
+    def in_group(self) -> bool:
+        """Whether the event at `offset` stands inside a group that needs an end of its own."""
+        return self.state == kinds.OPEN
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the event at `offset` belongs to a group that began before it."""
+        return self.state != kinds.OUTSIDE
+
+    def open_group(self) -> None:
+        """The QUERY at `offset` begins a group of rows."""
+        if self.state == kinds.OUTSIDE:
+            self._begin()
+        self.state = kinds.OPEN
+        self.offset += self.length
+
+    def skip(self) -> None:
+        """Walk over the event at `offset` without any effect on the open group."""
+        self.offset += self.length
+
+    def close_group(self) -> None:
+        """The event at `offset` ends its group, which counts as a transaction."""
+        if self.state == kinds.OUTSIDE:
+            self._begin()
+        self._commit()
+
+    def drop_group_rows(self) -> None:
+        """Forget the rows and tables of the open group: it was rolled back."""
+        self.group_rows = 0
+        self._group_tables = []
+
+    def group_gtid(self):
+        """The GTID of the open group: (domain, server, number), (uuid bytes, number), or None."""
+        if self._flavour == kinds.MARIADB_GTID:
+            return (self._domain, self._server, self._number)
+        if self._flavour == kinds.MYSQL_GTID:
+            return (self._uuid[:16], self._number)
+        return None
+
+    def gtids(self):
+        """GTIDs of the whole groups: ({(domain, server): number}, [(uuid bytes, first, last)]), oldest first."""
+        self._keep_gtid()
+        return self._mariadb, self._mysql
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _step(self) -> cython.int:
+        at: Bytes
+        flags: cython.uint
+        position: cython.uint
+        kind: cython.int
+        left: cython.longlong = self._size - self.offset
+        if self.state == kinds.OUTSIDE and self.transactions > 0 and self.end - self._start >= self._budget:
+            return kinds.AT_BUDGET
+        if left < HEADER:
+            return kinds.AT_END
+        at = self._base + self.offset
+        self.event = at[4]
+        self.timestamp = u32(at)
+        self.length = u32(at + 9)
+        if self.length < HEADER + self._trailer:
+            return kinds.BAD_LENGTH
+        position = u32(at + 13)
+        flags = u16(at + 17)
+        # log_pos has 32 bits: past 4 GiB it wraps around
+        if (
+            position != 0
+            and not flags & PLACED_ELSEWHERE
+            and position != cython.cast(cython.uint, self.offset + self.length)
+        ):
+            return kinds.BAD_POSITION
+        if self.length > left:
+            return kinds.AT_END
+        if self.state != kinds.OUTSIDE and self.transactions > 0 and self._used() > self._budget:
+            return kinds.AT_BUDGET
+        if self._trailer != 0 and not intact(at, self.length):
+            return kinds.BAD_CHECKSUM
+        kind = self._kinds[self.event]
+        if kind == kinds.ROWS:
+            if self.state != kinds.OPEN:
+                return kinds.AT_UNEXPECTED
+            self.group_rows += 1
+            self.offset += self.length
+            return kinds.GO
+        if kind in (kinds.TABLE_MAP, kinds.NOTE):
+            if not self._may_go_on():
+                return kinds.AT_UNEXPECTED
+            if kind == kinds.TABLE_MAP and not self._table(at + HEADER, self._body()):
+                return kinds.BAD_BODY
+            self.offset += self.length
+            return kinds.GO
+        if kind == kinds.XID:
+            if not self._may_go_on():
+                return kinds.AT_UNEXPECTED
+            self._commit()
+            return kinds.GO
+        if kind == kinds.QUERY:
+            return self._query(at)
+        return self._bound(at, kind)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _bound(self, at: Bytes, kind: cython.int) -> cython.int:
+        """The events between groups, and those that open one."""
+        if kind == kinds.REFUSED:
+            return kinds.AT_REFUSED
+        if kind in (kinds.IGNORABLE, kinds.CONTEXT):
+            if kind == kinds.CONTEXT and self.state == kinds.OUTSIDE:
+                self._begin()
+                self.state = kinds.ANNOUNCED
+            self.offset += self.length
+            if self.state == kinds.OUTSIDE:
+                self.end = self.offset
+            return kinds.GO
+        if self.state != kinds.OUTSIDE:
+            return kinds.AT_UNEXPECTED
+        if kind == kinds.BETWEEN_GROUPS:
+            self.offset += self.length
+            self.end = self.offset
+            return kinds.GO
+        if kind == kinds.ROTATE:
+            return kinds.AT_ROTATE
+        if kind == kinds.STOP:
+            return kinds.AT_STOP
+        self._begin()
+        self.state = kinds.ANNOUNCED
+        if kind == kinds.MARIADB_GTID:
+            if self._body() < MARIADB_GTID_BODY:
+                return kinds.BAD_BODY
+            self._number = u64(at + HEADER)
+            self._domain = u32(at + HEADER + 8)
+            self._server = u32(at + 5)
+            self.group_flags = at[HEADER + 12]
+            self._flavour = kinds.MARIADB_GTID
+            if self.group_flags & XA:
+                return kinds.AT_XA
+            if not self.group_flags & STANDALONE:
+                self.state = kinds.OPEN
+        elif kind == kinds.MYSQL_GTID:
+            if self._body() < MYSQL_GTID_BODY:
+                return kinds.BAD_BODY
+            memcpy(self._uuid, at + HEADER + 1, 16)
+            self._number = u64(at + HEADER + 17)
+            self._flavour = kinds.MYSQL_GTID
+        self.offset += self.length
+        return kinds.GO
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _query(self, at: Bytes) -> cython.int:
+        """Walk over BEGIN, COMMIT and SAVEPOINT as servers write them; hand back at any other text."""
+        body: cython.longlong = self._body()
+        skipped: cython.longlong
+        length: cython.longlong
+        sql: Bytes
+        if body < QUERY_HEADER:
+            return kinds.BAD_BODY
+        skipped = QUERY_HEADER + cython.cast(cython.longlong, u16(at + HEADER + 11)) + at[HEADER + 8] + 1
+        if skipped > body:
+            return kinds.BAD_BODY
+        sql = at + HEADER + skipped
+        length = body - skipped
+        self.sql_start = self.offset + HEADER + skipped
+        if length == 6 and memcmp(sql, b"COMMIT", 6) == 0:
+            if not self._may_go_on():
+                return kinds.AT_UNEXPECTED
+            self._commit()
+            return kinds.GO
+        if length == 5 and memcmp(sql, b"BEGIN", 5) == 0:
+            if self.state == kinds.OPEN and self.group_rows > 0:
+                return kinds.AT_UNEXPECTED
+            self.open_group()
+            return kinds.GO
+        if length > 10 and memcmp(sql, b"SAVEPOINT ", 10) == 0 and self.state == kinds.OPEN:
+            self.offset += self.length
+            return kinds.GO
+        return kinds.AT_QUERY
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _body(self) -> cython.longlong:
+        """Bytes of the event at `offset` between its header and its checksum."""
+        return self.length - HEADER - self._trailer
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _used(self) -> cython.longlong:
+        """Bytes from the start of the walk to the end of the event at `offset`."""
+        return self.offset + self.length - self._start
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _may_go_on(self) -> cython.bint:
+        """Whether a part of a group may stand here: in an open one, or first in the walk (after a CREATE … SELECT)."""
+        if self.state == kinds.OUTSIDE and self.offset == self._start:
+            self._begin()
+            self.state = kinds.OPEN
+        return self.state == kinds.OPEN
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def _begin(self) -> cython.void:
+        self.group_start = self.offset
+        self.group_rows = 0
+        self.group_flags = 0
+        self._flavour = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _commit(self) -> cython.int:
+        self.transactions += 1
+        self.row_events += self.group_rows
+        self.group_rows = 0
+        if self._group_tables:
+            self.tables.update(self._group_tables)
+            self._group_tables = []
+        if self.transactions == 1:
+            self.first_timestamp = self.timestamp
+        self.last_timestamp = self.timestamp
+        if self._flavour == kinds.MARIADB_GTID:
+            if (
+                self._last_flavour != kinds.MARIADB_GTID
+                or self._domain != self._last_domain
+                or self._server != self._last_server
+            ):
+                self._keep_gtid()
+        elif self._flavour == kinds.MYSQL_GTID and (
+            self._last_flavour != kinds.MYSQL_GTID
+            or self._number != self._last_number + 1
+            or memcmp(self._uuid, self._last_uuid, 16) != 0
+        ):
+            self._keep_gtid()
+        if self._flavour != 0:
+            if self._last_flavour == 0:
+                self._first_number = self._number
+            self._last_flavour = self._flavour
+            self._last_domain = self._domain
+            self._last_server = self._server
+            self._last_number = self._number
+            memcpy(self._last_uuid, self._uuid, 16)
+        self._flavour = 0
+        self.state = kinds.OUTSIDE
+        self.offset += self.length
+        self.end = self.offset
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _keep_gtid(self) -> cython.int:
+        """Move the run of GTIDs that ends here to where `gtids` reads it."""
+        if self._last_flavour == kinds.MARIADB_GTID:
+            key = (self._last_domain, self._last_server)
+            self._mariadb.pop(key, None)  # the latest goes last
+            self._mariadb[key] = self._last_number
+        elif self._last_flavour == kinds.MYSQL_GTID:
+            self._mysql.append((self._last_uuid[:16], self._first_number, self._last_number))
+        self._last_flavour = 0
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _table(self, body: Bytes, length: cython.longlong) -> cython.int:
+        """Note the table of a kinds.TABLE_MAP unless it was seen just before; False where the names leave the body."""
+        schema: cython.longlong
+        name: cython.longlong
+        total: cython.longlong
+        index: cython.longlong
+        mixed: cython.uint = 2166136261
+        slot: cython.int
+        if length < TABLE_MAP_HEADER + 4:
+            return False
+        schema = body[TABLE_MAP_HEADER]
+        if TABLE_MAP_HEADER + 4 + schema > length:
+            return False
+        name = body[TABLE_MAP_HEADER + schema + 2]
+        total = schema + name + 4
+        if TABLE_MAP_HEADER + total > length:
+            return False
+        body += TABLE_MAP_HEADER
+        for index in range(total):
+            mixed = (mixed ^ body[index]) * 16777619
+        slot = (mixed ^ mixed >> 16) % SLOTS
+        if self._slot_length[slot] == total and memcmp(self._base + self._slot_at[slot], body, total) == 0:
+            return True
+        self._slot_length[slot] = cython.cast(cython.int, total)
+        self._slot_at[slot] = body - self._base
+        self._group_tables.append((body[1 : 1 + schema], body[schema + 3 : schema + 3 + name]))
+        return True

@@ -1,0 +1,68 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Where a byte range that has been walked may be cut, so that its pieces decode side by side."""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.unshard.kernels.kinds import ANONYMOUS_GTID, MARIADB_GTID, MYSQL_GTID, NOTE, ROWS, TABLE_MAP
+from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
+
+HEADER = cython.declare(cython.int, 19)
+ROWS_FLAGS = cython.declare(cython.int, 6)  # where the flags stand in a row event's body
+STATEMENT_END = cython.declare(cython.int, 0x01)
+
+
+def boundaries(
+    data: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    end: cython.longlong,
+    pieces: cython.longlong,
+    kinds: bytes,
+) -> list[int]:
+    """Offsets in `data[start:end]` where decoding may begin: `start`, then the one nearest to each equal share.
+
+    They are GTID events and a statement's first TABLE_MAP. `kinds` is the table of 256 event kinds. The range has
+    been walked before, so nothing but lengths is checked; behind a length that can't be there are no more offsets.
+    """
+    found: list[int] = [start]
+    count: cython.longlong = 1
+    offset: cython.longlong = start
+    before: cython.longlong = start
+    taken: cython.longlong = start
+    length: cython.longlong
+    goal: cython.longlong
+    kind: cython.int
+    mapped: cython.bint = False
+    base: Bytes
+    table: Bytes
+    if not 0 < start <= end <= data.shape[0]:
+        raise ValueError(f"start {start}, end {end}: outside the {data.shape[0]} bytes of data")
+    if pieces < 1 or len(kinds) != 256:
+        raise ValueError("at least one piece and just 256 kinds are needed")
+    base = cython.address(data[0])
+    table = cython.cast(Bytes, cython.cast(cython.p_char, kinds))
+    goal = start + (end - start) // pieces
+    while count < pieces and end - offset >= HEADER:
+        length = u32(base + offset + 9)
+        if length < HEADER or length > end - offset:
+            break
+        kind = table[base[offset + 4]]
+        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID) or (kind == TABLE_MAP and not mapped):
+            while count < pieces and offset >= goal:
+                # the place before the goal may lie nearer to it than this one
+                best: cython.longlong = before if goal - before < offset - goal else offset
+                if best > taken:
+                    found.append(best)
+                    taken = best
+                count += 1
+                goal = start + (end - start) * count // pieces
+            before = offset
+        if kind == TABLE_MAP:
+            mapped = True
+        elif kind == ROWS:
+            if length >= HEADER + ROWS_FLAGS + 2 and u16(base + offset + HEADER + ROWS_FLAGS) & STATEMENT_END:
+                mapped = False
+        elif kind != NOTE:
+            mapped = False
+        offset += length
+    return found

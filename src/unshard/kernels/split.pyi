@@ -1,0 +1,3 @@
+from mmap import mmap
+
+def boundaries(data: bytes | memoryview | mmap, start: int, end: int, pieces: int, kinds: bytes) -> list[int]: ...
