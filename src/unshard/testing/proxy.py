@@ -1,0 +1,141 @@
+"""A TCP proxy that misbehaves on demand: it cuts, stalls, truncates and damages what a server sends."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from types import TracebackType
+
+_CHUNK = 64 << 10
+
+
+class FaultProxy:
+    """Listens on a free loopback port and passes bytes to and from `host:port`.
+
+    Faults apply to what the server sends, over all connections together: `cut_after` and `flip_after` count bytes
+    from the call on. One connection may be hit in the middle of a packet, which is the point.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.accepted = 0
+        self._lock = threading.Lock()
+        self._flowing = threading.Event()
+        self._flowing.set()
+        self._refusing = False
+        self._cut_in: int | None = None
+        self._flip_in: int | None = None
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        threading.Thread(target=self._accept, daemon=True, name="fault proxy").start()
+
+    def cut(self) -> None:
+        """Cut every connection now; new ones are let in."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            _drop(*pair)
+
+    def refuse(self, refusing: bool = True) -> None:
+        """Cut what is there and, until told otherwise, every new connection at once."""
+        self._refusing = refusing
+        if refusing:
+            self.cut()
+
+    def stall(self) -> None:
+        """Pass nothing more from the server, on connections that stay open, until `flow`."""
+        self._flowing.clear()
+
+    def flow(self) -> None:
+        """End a stall."""
+        self._flowing.set()
+
+    def cut_after(self, count: int) -> None:
+        """Pass `count` more bytes from the server, then cut the connection that would have carried the next."""
+        with self._lock:
+            self._cut_in = count
+
+    def flip_after(self, count: int) -> None:
+        """Pass `count` more bytes from the server, then change one bit of the next, once."""
+        with self._lock:
+            self._flip_in = count
+
+    def close(self) -> None:
+        """Cut everything and stop listening. Idempotent."""
+        self._refusing = True
+        self._flowing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def __enter__(self) -> FaultProxy:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            try:
+                server = None if self._refusing else socket.create_connection(self._target, timeout=10)
+            except OSError:
+                server = None
+            if server is None:
+                client.close()
+                continue
+            server.settimeout(None)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._pairs.append((client, server))
+            threading.Thread(target=self._pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self._pump, args=(server, client, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, from_server: bool) -> None:
+        try:
+            while data := source.recv(_CHUNK):
+                cut = False
+                if from_server:
+                    self._flowing.wait()
+                    data, cut = self._harm(data)
+                sink.sendall(data)
+                if cut:
+                    break
+        except OSError:
+            pass  # the other end is gone, or a cut came from another thread: the connection ends here either way
+        finally:
+            _drop(source, sink)
+
+    def _harm(self, data: bytes) -> tuple[bytes, bool]:
+        with self._lock:
+            if self._flip_in is not None:
+                if self._flip_in < len(data):
+                    harmed = bytearray(data)
+                    harmed[self._flip_in] ^= 0x10
+                    data, self._flip_in = bytes(harmed), None
+                else:
+                    self._flip_in -= len(data)
+            if self._cut_in is None:
+                return data, False
+            if self._cut_in < len(data):
+                data, self._cut_in = data[: self._cut_in], None
+                return data, True
+            self._cut_in -= len(data)
+            return data, False
+
+
+def _drop(*sockets: socket.socket) -> None:
+    for end in sockets:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
