@@ -1,0 +1,150 @@
+"""How far the load is, kept in the target: one row a data file, moved on in the transaction that loads its rows.
+
+A piece is committed together with `piece = k … WHERE piece = k-1 AND epoch = e`. When that finds no row, either the
+piece was loaded by an earlier attempt, or a newer process has taken the load over and this one must stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unshard.model.table import quote_name
+from unshard.mysql.connection import rows
+
+_CHUNK = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    file VARCHAR(255) NOT NULL,
+    epoch BIGINT NOT NULL,
+    piece BIGINT NOT NULL,
+    done_bytes BIGINT NOT NULL,
+    done_rows BIGINT NOT NULL,
+    size BIGINT NOT NULL,
+    finished BOOLEAN NOT NULL,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    PRIMARY KEY (source, file)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_STATUS = """
+CREATE TABLE IF NOT EXISTS {name} (
+    task_name VARCHAR(255) NOT NULL,
+    source_name VARCHAR(255) NOT NULL,
+    status VARCHAR(10) NOT NULL DEFAULT 'init',
+    PRIMARY KEY (task_name, source_name)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+INIT, RUNNING, FINISHED = "init", "running", "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """Where one file's load stands: pieces done, bytes of SQL done, rows done."""
+
+    epoch: int
+    piece: int
+    offset: int
+    done_rows: int
+    size: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTables:
+    """The meta tables of one task and source. Statements run on the connection that is given; driver errors come up."""
+
+    schema: str
+    task: str
+    source: str
+
+    @property
+    def chunk(self) -> str:
+        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_load_chunk')}"
+
+    @property
+    def status(self) -> str:
+        """DM's own table, which its users know."""
+        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_lightning_checkpoint_list')}"
+
+    def create(self, connection: Any) -> None:
+        """Create what is missing. Idempotent."""
+        rows(connection, f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
+        rows(connection, _CHUNK.format(name=self.chunk))
+        rows(connection, _STATUS.format(name=self.status))
+        rows(connection, f"INSERT IGNORE INTO {self.status} VALUES (%s, %s, %s)", (self.task, self.source, INIT))
+
+    def read_status(self, connection: Any) -> str:
+        """`init`, `running` or `finished`."""
+        found = rows(
+            connection,
+            f"SELECT status FROM {self.status} WHERE task_name = %s AND source_name = %s",
+            (self.task, self.source),
+        )
+        return str(found[0][0]) if found else INIT
+
+    def write_status(self, connection: Any, status: str) -> None:
+        rows(
+            connection,
+            f"UPDATE {self.status} SET status = %s WHERE task_name = %s AND source_name = %s",
+            (status, self.task, self.source),
+        )
+
+    def take_over(self, connection: Any, sizes: Iterable[tuple[str, int]]) -> int:
+        """Register the files (name, bytes) and take the next epoch, which stops every older attempt; that epoch.
+
+        Waits for a transaction of an older attempt that is just being committed. Sizes of known files stay.
+        """
+        rows(connection, "BEGIN")
+        ((last,),) = rows(
+            connection, f"SELECT COALESCE(MAX(epoch), 0) FROM {self.chunk} WHERE source = %s FOR UPDATE", (self.source,)
+        )
+        epoch = int(last) + 1
+        rows(connection, f"UPDATE {self.chunk} SET epoch = %s WHERE source = %s", (epoch, self.source))
+        values = [(self.source, name, epoch, size) for name, size in sizes]
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                f"INSERT IGNORE INTO {self.chunk} VALUES (%s, %s, %s, 0, 0, 0, %s, FALSE, NOW())", values
+            )
+        rows(connection, "COMMIT")
+        return epoch
+
+    def states(self, connection: Any) -> dict[str, FileState]:
+        """Every file of the source, by name."""
+        found = rows(
+            connection,
+            f"SELECT file, epoch, piece, done_bytes, done_rows, size, finished FROM {self.chunk} WHERE source = %s",
+            (self.source,),
+        )
+        return {str(name): _state(numbers) for name, *numbers in found}
+
+    def state(self, connection: Any, file: str) -> FileState | None:
+        found = rows(
+            connection,
+            f"SELECT epoch, piece, done_bytes, done_rows, size, finished FROM {self.chunk} WHERE source = %s AND file = %s",
+            (self.source, file),
+        )
+        return _state(found[0]) if found else None
+
+    def advance(self, connection: Any, file: str, epoch: int, piece: int, offset: int, *, finished: bool) -> bool:
+        """Move the file on to `piece` inside the open transaction; False where it was not at the piece before."""
+        with connection.cursor() as cursor:
+            found = cursor.execute(
+                f"UPDATE {self.chunk} SET piece = %s, done_bytes = %s, finished = %s"
+                " WHERE source = %s AND file = %s AND epoch = %s AND piece = %s",
+                (piece, offset, finished, self.source, file, epoch, piece - 1),
+            )
+        return bool(found == 1)
+
+    def count_rows(self, connection: Any, file: str, count: int) -> None:
+        """Add to the file's rows inside the open transaction."""
+        rows(
+            connection,
+            f"UPDATE {self.chunk} SET done_rows = done_rows + %s WHERE source = %s AND file = %s",
+            (count, self.source, file),
+        )
+
+
+def _state(row: Sequence[Any]) -> FileState:
+    epoch, piece, offset, done_rows, size, finished = row
+    return FileState(int(epoch), int(piece), int(offset), int(done_rows), int(size), bool(finished))

@@ -1,0 +1,129 @@
+"""A data file as pieces, each of which is committed on its own; the same pieces in every attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unshard.dump.files import checksum
+from unshard.errors import LoadError, Where
+from unshard.kernels.literals import render
+from unshard.load.foreign import read_text
+from unshard.load.sql_dump import Rewriter, setting, statements
+from unshard.model.table import Table
+from unshard.transform.column_mapping import apply_mapping
+
+STATEMENT_BYTES = 1 << 20
+PIECE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1."""
+
+    number: int
+    offset: int
+    statements: tuple[bytes, ...]
+    last: bool
+
+
+def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[Piece]:
+    """The row groups behind the first `done`, as INSERTs of at most about STATEMENT_BYTES.
+
+    Raises LoadError LOAD-002 for a file that is not whole Parquet or has other columns than the table.
+    """
+    where = Where(rewriter.where.source, rewriter.where.table, file=str(path))
+    try:
+        file = pq.ParquetFile(path, memory_map=True)
+        total = file.num_row_groups
+        for number in range(done, total):
+            (batch,) = file.read_row_group(number, use_threads=False).combine_chunks().to_batches()
+            yield Piece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total)
+    except (pa.ArrowException, OSError) as error:
+        fault = "it is not whole Parquet"
+        raise LoadError("LOAD-002", where, cause=str(error)[:300], values={"fault": fault}) from error
+
+
+def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:
+    if rewriter.mapping is not None:
+        batch = apply_mapping(batch, rewriter.mapping)
+    names = batch.schema.names
+    bare = [table.column(name).type == "decimal" for name in names]
+    lines = render(batch.columns, [b"(", *[b","] * (len(names) - 1)], b"),", bare)
+    _, offsets, data = lines.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    head = rewriter.head(names)
+    view = memoryview(data)
+    return tuple(b"".join((head, view[ends[a] : ends[b] - 1])) for a, b in _cuts(ends))
+
+
+def _cuts(ends: Any) -> Iterator[tuple[int, int]]:
+    """Runs of rows of at most STATEMENT_BYTES, always at least one row."""
+    start, total = 0, len(ends) - 1
+    while start < total:
+        end = int(np.searchsorted(ends, ends[start] + STATEMENT_BYTES, side="right")) - 1
+        end = min(max(end, start + 1), total)
+        yield start, end
+        start = end
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """An SQL file in memory: the settings that its values need, and the offset of its first INSERT."""
+
+    data: bytes
+    settings: tuple[bytes, ...]
+    first: int
+
+
+def open_sql(path: Path, where: Where) -> SqlText:
+    """Read an SQL file. Raises LoadError LOAD-002 for one that is damaged before its first row."""
+    data = read_text(path)
+    settings: list[bytes] = []
+    first = 0
+    for text in statements(data, 0, where):
+        kept = setting(text.sql)
+        if kept is None:
+            break
+        settings += [kept] if kept else []
+        first = text.end
+    return SqlText(data, tuple(settings), first)
+
+
+def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Iterator[Piece]:
+    """The statements from `offset` on, rewritten, in pieces of at least PIECE_BYTES.
+
+    Raises LoadError LOAD-002 for an end inside a statement, LOAD-003 for a statement that is no INSERT.
+    """
+    held: list[bytes] = []
+    held_bytes, number, end = 0, done, max(offset, text.first)
+    for found in statements(text.data, end, rewriter.where):
+        if held_bytes >= PIECE_BYTES:
+            number += 1
+            yield Piece(number, end, tuple(held), last=False)
+            held, held_bytes = [], 0
+        end = found.end
+        if setting(found.sql) is None:
+            held.append(rewriter.rewrite(found.sql))
+            held_bytes += len(found.sql)
+    yield Piece(number + 1, end, tuple(held), last=True)
+
+
+def check_whole(path: Path, size: int, crc32: int | None, where: Where) -> None:
+    """Hold a file against what the dump recorded of it. Raises LoadError LOAD-002."""
+    fault = ""
+    real = path.stat().st_size if path.exists() else None
+    if real is None:
+        fault = "it is missing"
+    elif real != size:
+        fault = f"it has {real} bytes where the dump wrote {size}"
+    elif crc32 is not None and checksum(path) != crc32:
+        fault = "its checksum is not the one that the dump recorded"
+    if fault:
+        raise LoadError("LOAD-002", where, values={"fault": fault})

@@ -1,0 +1,65 @@
+"""Whether rows of one table keep every value in another: column by column, pure.
+
+| source | fits into |
+|---|---|
+| integer, any width and sign | integer (a value out of range stops the load when it comes) |
+| float | float, double |
+| decimal | decimal |
+| date; time, datetime, timestamp | the same, with no fewer fraction digits |
+| char; varchar, text, JSON of MariaDB | char, varchar, text; varchar, text, JSON |
+| binary(n); varbinary, blob | binary(n), varbinary, blob; varbinary, blob |
+| bit(n) | bit(m), m ≥ n |
+| enum, set | the same, with all of its members |
+| any other | the same |
+"""
+
+from __future__ import annotations
+
+from unshard.model.table import Column, Table
+
+_INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_TEXTS = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext", "json"})
+_BLOBS = frozenset({"varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+_TIMES = frozenset({"time", "datetime", "timestamp"})
+
+
+def misfits(source: Table, target: Table) -> list[str]:
+    """What keeps rows of `source` out of `target`, each naming both sides; empty when they fit."""
+    there = {column.name.lower(): column for column in target.columns}
+    found = []
+    for column in source.columns:
+        other = there.pop(column.name.lower(), None)
+        if column.generated:
+            continue
+        if other is None:
+            found.append(f"column {column.name} {column.definition} is missing in the target")
+        elif other.generated:
+            found.append(f"column {column.name} {column.definition} is a generated one in the target")
+        elif not _fits(column, other):
+            found.append(f"column {column.name} is {column.definition}, in the target {other.definition}")
+    for extra in there.values():
+        if not (extra.nullable or extra.has_default or extra.generated):
+            found.append(f"column {extra.name} {extra.definition} of the target has no default")
+    return found
+
+
+def _fits(source: Column, target: Column) -> bool:
+    if source.type in _INTEGERS:
+        return target.type in _INTEGERS
+    if source.type == "float":
+        return target.type in ("float", "double")
+    if source.type == "char":
+        return target.type == "char" or target.type in _TEXTS
+    if source.type in _TEXTS:
+        return target.type in _TEXTS
+    if source.type == "binary":
+        return target.type in _BLOBS or (target.type == "binary" and target.length == source.length)
+    if source.type in _BLOBS:
+        return target.type in _BLOBS
+    if source.type in _TIMES:
+        return target.type == source.type and target.fsp >= source.fsp
+    if source.type == "bit":
+        return target.type == "bit" and target.precision >= source.precision
+    if source.type in ("enum", "set"):
+        return target.type == source.type and set(source.members) <= set(target.members)
+    return target.type == source.type

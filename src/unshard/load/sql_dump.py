@@ -1,0 +1,152 @@
+"""SQL dump files of any tool, cut into statements and rewritten for the target; bytes in, bytes out, no server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from unshard.errors import LoadError, Where
+from unshard.model.table import TableName, quote_name
+from unshard.transform.column_mapping import ColumnMapping, apply_mapping
+
+_QUOTED = rb"'(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\""
+_NAME = rb"(?:`(?:[^`]|``)+`|[^\s`(.]+)"
+_STATEMENT = re.compile(
+    rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|/\*(?!!).*?\*/|--(?=\s)[^\n]*+\n?|#[^\n]*+\n?|[/\-])*+;",
+    re.DOTALL,
+)
+_BLANK = re.compile(rb"(?:\s++|/\*(?!!).*?\*/|--(?=\s)[^\n]*+\n?|#[^\n]*+\n?)*+", re.DOTALL)
+_SETTING = re.compile(rb"(?:/\*!\d*\s*)?SET\s(.*?)(?:\*/)?\s*;\Z", re.DOTALL | re.IGNORECASE)
+_INSERT = re.compile(
+    rb"(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+"
+    rb"(?:" + _NAME + rb"\s*\.\s*)?" + _NAME + rb"\s*(\((?:`(?:[^`]|``)+`|[^`)])*\))?\s*VALUES?\s*",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(rb"`((?:[^`]|``)+)`|([^\s`,()]+)")
+_TOKEN = re.compile(_QUOTED + rb"|[(),]|[^'\"(),]+", re.DOTALL)
+_KEPT_SETTINGS = re.compile(
+    rb"\s*(?:NAMES|CHARACTER\s+SET|(?:@@|SESSION\s+|@@SESSION\.)?\s*TIME_ZONE)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One statement: its bytes with the semicolon and the offset just behind it."""
+
+    sql: bytes
+    end: int
+
+
+def statements(data: bytes, start: int, where: Where) -> Iterator[Text]:
+    """The statements from `start` (a statement's boundary) on; comments between them are dropped.
+
+    Raises LoadError LOAD-002 where the text ends inside a statement.
+    """
+    position = start
+    while True:
+        blank = _BLANK.match(data, position)
+        position = blank.end() if blank else position
+        if position >= len(data):
+            return
+        found = _STATEMENT.match(data, position)
+        if found is None:
+            raise LoadError("LOAD-002", where, values={"fault": f"the statement at byte {position} has no end"})
+        yield Text(data[position : found.end()], found.end())
+        position = found.end()
+
+
+def setting(sql: bytes) -> bytes | None:
+    """The SET statement to run before a file's rows, b"" for one that doesn't matter here, None for no SET at all.
+
+    Only what changes the meaning of the values is kept (character set, time zone): the rest is the load's own.
+    """
+    found = _SETTING.match(sql)
+    if found is None:
+        return None
+    return b"SET " + found[1] if _KEPT_SETTINGS.match(found[1]) else b""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Turns a dump's INSERT into the target's. `columns` are the table's own, for INSERTs that name none."""
+
+    target: TableName
+    columns: tuple[str, ...]
+    verb: str
+    mapping: ColumnMapping | None
+    where: Where
+
+    def rewrite(self, sql: bytes) -> bytes:
+        """The statement for the target. Raises LoadError LOAD-003 for anything but INSERT and REPLACE."""
+        head = _INSERT.match(sql)
+        if head is None:
+            raise LoadError("LOAD-003", self.where, values={"statement": sql[:100].decode(errors="replace")})
+        columns = self._columns(head[1])
+        values = sql[head.end() :].rstrip().rstrip(b";")
+        if self.mapping is not None:
+            values = self._mapped(values, columns, self.mapping)
+        return self.head(columns) + values
+
+    def head(self, columns: Sequence[str]) -> bytes:
+        """The statement up to its values."""
+        names = ",".join(quote_name(name) for name in columns)
+        return f"{self.verb} INTO {self.target.quoted} ({names}) VALUES ".encode()
+
+    def _columns(self, listed: bytes | None) -> tuple[str, ...]:
+        if listed is None:
+            return self.columns
+        found = _LISTED.findall(listed)
+        return tuple((quoted.replace(b"``", b"`") or bare).decode() for quoted, bare in found)
+
+    def _mapped(self, values: bytes, columns: tuple[str, ...], mapping: ColumnMapping) -> bytes:
+        lowered = [name.lower() for name in columns]
+        source, target = lowered.index(mapping.source_column.lower()), lowered.index(mapping.target_column.lower())
+        fields = list(rows_of(values, len(columns), self.where))
+        ids = pa.array([_integer(values[slice(*row[source])], self.where) for row in fields], pa.int64())
+        batch = pa.RecordBatch.from_arrays([ids], [mapping.source_column])
+        if source != target:
+            batch = pa.RecordBatch.from_arrays([ids, ids], [mapping.source_column, mapping.target_column])
+        mapped = apply_mapping(batch, mapping).column(mapping.target_column).to_pylist()
+        out, last = [], 0
+        for row, value in zip(fields, mapped, strict=True):
+            begin, end = row[target]
+            out += [values[last:begin], b"NULL" if value is None else str(value).encode()]
+            last = end
+        return b"".join([*out, values[last:]])
+
+
+def rows_of(values: bytes, width: int, where: Where) -> Iterator[list[tuple[int, int]]]:
+    """For each row of a VALUES list the (start, end) of its literals. Raises LoadError LOAD-003 for a wrong count."""
+    depth, begin = 0, 0
+    fields: list[tuple[int, int]] = []
+    for token in _TOKEN.finditer(values):
+        sign = token[0]
+        if sign == b"(":
+            depth += 1
+            if depth == 1:
+                begin, fields = token.end(), []
+        elif sign == b"," and depth == 1:
+            fields.append((begin, token.start()))
+            begin = token.end()
+        elif sign == b")":
+            depth -= 1
+            if depth == 0:
+                fields.append((begin, token.start()))
+                if len(fields) != width:
+                    statement = values[fields[0][0] : fields[0][0] + 100].decode(errors="replace")
+                    raise LoadError("LOAD-003", where, values={"statement": statement})
+                yield fields
+
+
+def _integer(literal: bytes, where: Where) -> int | None:
+    text = literal.strip().strip(b"'\"")
+    if text.upper() == b"NULL":
+        return None
+    try:
+        return int(text)
+    except ValueError as error:
+        statement = literal[:100].decode(errors="replace")
+        raise LoadError("LOAD-003", where, cause=str(error), values={"statement": statement}) from error

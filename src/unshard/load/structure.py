@@ -1,0 +1,82 @@
+"""The target's databases and tables: created after routing, or held against the source where they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from unshard.errors import LoadError, Where
+from unshard.load.contents import Contents, SourceTable
+from unshard.load.create_sql import create_database, create_table
+from unshard.load.shape import misfits
+from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.connection import rows
+from unshard.mysql.structure import read_table
+from unshard.source.snapshot import next_counter
+
+Route = Callable[[TableName], TableName]
+_LOCK_SECONDS = 60
+
+
+def prepare(
+    connection: Any, contents: Contents, route: Route, scratch_schema: str, source: str
+) -> dict[TableName, Table]:
+    """Create what the target lacks and check what it has; the structure of each source table.
+
+    Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
+    table doesn't fit.
+    """
+    found: dict[TableName, Table] = {}
+    for table in contents.tables:
+        target = route(table.name)
+        statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
+        rows(connection, create_database(statement, target.schema))
+        found[table.name] = table.structure or _described(connection, table, scratch_schema, source)
+        rows(connection, f"USE {quote_name(target.schema)}")
+        rows(connection, create_table(table.create_sql, table.name.schema, target, route))
+        there = read_table(connection, target)
+        faults = misfits(found[table.name], there) if there else ["it is gone again"]
+        if faults:
+            values = {"target": str(target), "faults": "; ".join(faults)}
+            raise LoadError("LOAD-004", Where(source, str(table.name)), values=values)
+    return found
+
+
+def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
+    """Set each target's AUTO_INCREMENT counter to the largest of its sources, never lower than it is. Idempotent.
+
+    A named lock keeps the sources of one target from setting it back between reading and writing.
+    """
+    wanted: dict[TableName, int] = {}
+    for table in contents.tables:
+        if table.counter:
+            target = route(table.name)
+            wanted[target] = max(wanted.get(target, 0), table.counter)
+    for target, counter in wanted.items():
+        with _named_lock(connection, f"unshard:{target}"[:64]):
+            if (next_counter(connection, target) or 0) < counter:
+                rows(connection, f"ALTER TABLE {target.quoted} AUTO_INCREMENT = {counter}")
+
+
+def _described(connection: Any, table: SourceTable, schema: str, source: str) -> Table:
+    """The structure behind a CREATE TABLE text: the server makes an empty copy in the meta schema and tells."""
+    copy = TableName(schema, f"unshard_shape_{source}"[:64])
+    with _named_lock(connection, f"unshard:{copy}"[:64]):
+        rows(connection, f"USE {quote_name(schema)}")
+        rows(connection, f"DROP TABLE IF EXISTS {copy.quoted}")
+        rows(connection, create_table(table.create_sql, table.name.schema, copy, lambda name: name))
+        found = read_table(connection, copy)
+        rows(connection, f"DROP TABLE {copy.quoted}")
+    if found is None:
+        raise LoadError("LOAD-001", Where(source, str(table.name)), values={"fault": "its CREATE TABLE makes no table"})
+    return Table(table.name, found.columns, found.indexes, table.create_sql, found.foreign_keys)
+
+
+@contextmanager
+def _named_lock(connection: Any, name: str) -> Iterator[None]:
+    rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS))
+    try:
+        yield
+    finally:
+        rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))

@@ -1,0 +1,86 @@
+"""The Spark task of the load: some data files, one after another, piece by piece."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from unshard.dump.outcome import enclose
+from unshard.dump.read import dumped_columns
+from unshard.errors import LoadError, Where
+from unshard.load.checkpoint import FileState, LoadTables
+from unshard.load.contents import DataFile
+from unshard.load.pieces import Piece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
+from unshard.load.sql_dump import Rewriter
+from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint
+from unshard.transform.column_mapping import ColumnMapping
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """One file to load."""
+
+    file: DataFile
+    source: Table
+    target: TableName
+    mapping: ColumnMapping | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWork:
+    """One task's files."""
+
+    endpoint: Endpoint
+    tables: LoadTables
+    epoch: int
+    on_duplicate: OnDuplicate
+    directory: Path
+    files: tuple[FileWork, ...]
+
+
+def load_files(payload: bytes) -> bytes:
+    """Spark task: load the files of a pickled LoadWork; their number as outcome.
+
+    Safe to run again and at the same time as another attempt: what one has committed, the other skips.
+    """
+    work: LoadWork = pickle.loads(payload)
+    return enclose(lambda: _load_files(work))
+
+
+def _load_files(work: LoadWork) -> int:
+    writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate)
+    try:
+        for file in work.files:
+            _load_file(work, file, writer)
+    finally:
+        writer.close()
+    return len(work.files)
+
+
+def _load_file(work: LoadWork, file: FileWork, writer: Writer) -> None:
+    path = work.directory / file.file.name
+    where = Where(work.tables.source, str(file.source.name), file=str(path))
+    columns = tuple(column.name for column in dumped_columns(file.source))
+    rewriter = Rewriter(file.target, columns, VERBS[work.on_duplicate], file.mapping, where)
+    state = writer.state(Destination(file.target, file.source, file.file.name, (), where))
+    if state.finished:
+        return
+    if state.size != file.file.size:
+        fault = f"{path.name} had {state.size} bytes then and has {file.file.size} now"
+        raise LoadError("LOAD-008", where, values={"fault": fault})
+    check_whole(path, file.file.size, file.file.crc32, where)
+    text = None if file.file.parquet else open_sql(path, where)
+    settings = text.settings if text else ()
+    destination = Destination(file.target, file.source, file.file.name, settings, where)
+    for piece in _pieces(path, text, state, file, rewriter):
+        writer.apply(piece, destination)
+
+
+def _pieces(path: Path, text: SqlText | None, state: FileState, file: FileWork, rewriter: Rewriter) -> Iterator[Piece]:
+    if text is None:
+        return parquet_pieces(path, state.piece, file.source, rewriter)
+    return sql_pieces(text, state.piece, state.offset, rewriter)

@@ -1,0 +1,146 @@
+"""The load unit: a dump folder into the target, every row once, however often it is killed."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unshard.crash_point import reach
+from unshard.dump.metadata import STATE, read_dump
+from unshard.dump.outcome import disclose
+from unshard.dump.plan import shares
+from unshard.dump.unit import RunTasks
+from unshard.errors import LoadError, Where
+from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
+from unshard.load.contents import Contents, contents_of
+from unshard.load.foreign import read_foreign
+from unshard.load.structure import Route, prepare, raise_counters
+from unshard.load.task import FileWork, LoadWork, load_files
+from unshard.load.write import SESSION, OnDuplicate
+from unshard.model.progress import Progress
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, rows, session
+from unshard.transform.column_mapping import ColumnMapping
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What the user may set (`loaders.<name>`)."""
+
+    directory: Path
+    pool_size: int = 16
+    on_duplicate: OnDuplicate = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What was loaded, over all attempts."""
+
+    files: int
+    rows: int
+
+
+def open_contents(directory: Path) -> Contents:
+    """What a finished dump folder holds: ours, mydumper's or dumpling's. Raises LoadError or DumpError."""
+    if not directory.is_dir():
+        raise LoadError("LOAD-001", Where(file=str(directory)), values={"fault": "there is no such folder"})
+    if (directory / STATE).exists():
+        return contents_of(read_dump(directory))
+    return read_foreign(directory)
+
+
+class LoadUnit:
+    """One source's load. `route` gives a source table's name in the target, `mapping_for` its column mapping."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        tables: LoadTables,
+        settings: LoadSettings,
+        route: Route,
+        mapping_for: Callable[[TableName], ColumnMapping | None],
+        run_tasks: RunTasks,
+    ) -> None:
+        self._endpoint = endpoint
+        self._tables = tables
+        self._settings = settings
+        self._route = route
+        self._mapping_for = mapping_for
+        self._run_tasks = run_tasks
+
+    def run(self) -> LoadResult:
+        """Load what is not loaded yet; blocks until the target holds all. Raises LoadError or TargetError.
+
+        May be called again after any crash, on the same folder: a finished load is only read back. A call takes
+        the load over from any process that is still at it.
+        """
+        with session(self._endpoint, "target") as connection:
+            _prepare_session(connection)
+            self._tables.create(connection)
+            if self._tables.read_status(connection) == FINISHED:
+                return self._result(connection)
+            contents = open_contents(self._settings.directory)
+            structures = prepare(connection, contents, self._route, self._tables.schema, self._tables.source)
+            self._tables.write_status(connection, RUNNING)
+            sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
+            epoch = self._tables.take_over(connection, sizes)
+        self._load(contents, structures, epoch)
+        with session(self._endpoint, "target") as connection:
+            _prepare_session(connection)
+            self._check_finished(connection)
+            raise_counters(connection, contents, self._route)
+            reach("load-finish-before")
+            self._tables.write_status(connection, FINISHED)
+            reach("load-finish-after")
+            return self._result(connection)
+
+    def progress(self) -> Progress:
+        """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files."""
+        with session(self._endpoint, "target") as connection:
+            self._tables.create(connection)
+            states = self._tables.states(connection).values()
+        size = sum(state.size for state in states)
+        finished = [state for state in states if state.finished]
+        rows_done = sum(state.done_rows for state in states)
+        size_done = sum(state.size for state in finished)
+        return Progress(
+            rows_done=rows_done,
+            rows_total_estimate=rows_done * size // size_done if size_done else 0,
+            bytes_done=size_done + sum(min(s.offset, s.size) for s in states if not s.finished),
+            bytes_total=size,
+        )
+
+    def _load(self, contents: Contents, structures: dict[TableName, Table], epoch: int) -> None:
+        files = [
+            FileWork(file, structures[table.name], self._route(table.name), self._mapping_for(table.name))
+            for table in contents.tables
+            for file in table.files
+        ]
+        dealt = shares(files, [work.file.size for work in files], self._settings.pool_size)
+        payloads = [
+            pickle.dumps(
+                LoadWork(
+                    self._endpoint, self._tables, epoch, self._settings.on_duplicate, contents.directory, tuple(share)
+                )
+            )
+            for share in dealt
+        ]
+        for outcome in self._run_tasks(payloads, load_files):
+            disclose(outcome)
+
+    def _check_finished(self, connection: Any) -> None:
+        left = [name for name, state in self._tables.states(connection).items() if not state.finished]
+        if left:
+            place = Where(self._tables.source, file=min(left))
+            raise LoadError("LOAD-010", place, values={"count": len(left)})
+
+    def _result(self, connection: Any) -> LoadResult:
+        states = self._tables.states(connection)
+        return LoadResult(len(states), sum(state.done_rows for state in states.values()))
+
+
+def _prepare_session(connection: Any) -> None:
+    rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
