@@ -372,7 +372,46 @@ SYNC: dict[str, Entry] = {
     ),
 }
 
-DDL: dict[str, Entry] = {}
+DDL: dict[str, Entry] = {
+    "DDL-001": Entry(
+        "the statement cannot be read: {statement}",
+        "compare it with the source's log; where it is whole there, skip it and make the same change on the target",
+    ),
+    "DDL-002": Entry(
+        "the statement is none that can be carried: {statement}",
+        "carry the change out on the target yourself where it is needed there, then skip the statement",
+    ),
+    "DDL-003": Entry(
+        "the target's server cannot run the statement on an empty copy of its tables: {statement}",
+        "write the statement in a form that the target takes (replace it), or skip it and do its work by hand",
+    ),
+    "DDL-004": Entry(
+        "the structure that {table} had before the statement is not known: {statement}",
+        "give the structure of that moment (`binlog-schema update`), or keep the table out by block-allow-list",
+    ),
+    "DDL-005": Entry(
+        "{table} is not on the target, but the statement needs it there: {statement}",
+        "create it with the structure that it has upstream before the statement, or skip the statement",
+    ),
+    "DDL-006": Entry(
+        "{table} has on the target neither the structure from before the statement nor the one it should have "
+        "after it: {statement}",
+        "bring it to one of the two shown above and start again; rows are safe, nothing behind the statement is applied",
+    ),
+    "DDL-007": Entry(
+        "the process ended around a statement whose effect does not show in the structure: {statement}",
+        "look on the target whether it took effect (rows, partitions); if so skip it, if not run it there and skip it",
+    ),
+    "DDL-008": Entry("the target refused the statement: {statement}", "mend what the server names, start again"),
+    "DDL-009": Entry(
+        "the statement was run in the time zone of the source's host, which the log does not name: {statement}",
+        "start the source with a fixed `default_time_zone`, such as '+00:00', then replace or skip this statement",
+    ),
+    "DDL-010": Entry(
+        "the target does not know collation {collation}, the default for what the statement creates: {statement}",
+        "replace the statement by one that names a character set and collation which the target has",
+    ),
+}
 
 ENGINE: dict[str, Entry] = {
     "ENGINE-001": Entry(
