@@ -1,0 +1,61 @@
+"""Crash points: silent unless asked for, and then they end the process at the named place, once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unshard.crash_point import AT, MARKER, PID
+
+WALK = """
+from unshard.crash_point import reach
+for step in range(3):
+    print(step, flush=True)
+    reach("planned")
+    reach("applied")
+print("end")
+"""
+
+
+def walk(**environment: str) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", WALK], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+    return done.returncode, done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("at", "code", "steps"),
+    [
+        ("", 0, ["0", "1", "2", "end"]),
+        ("elsewhere", 0, ["0", "1", "2", "end"]),
+        ("applied:4", 0, ["0", "1", "2", "end"]),
+        ("planned", -signal.SIGKILL, ["0"]),
+        ("applied:2", -signal.SIGKILL, ["0", "1"]),
+    ],
+)
+def test_dies_at_the_named_place_and_count(at: str, code: int, steps: list[str]) -> None:
+    assert walk(**{AT: at}) == (code, steps)
+
+
+def test_only_the_first_process_dies_when_they_share_a_marker(tmp_path: Path) -> None:
+    environment = {AT: "planned", MARKER: str(tmp_path / "fired")}
+    assert walk(**environment) == (-signal.SIGKILL, ["0"])
+    assert walk(**environment) == (0, ["0", "1", "2", "end"])
+
+
+def test_takes_the_named_process_along() -> None:
+    driver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert walk(**{AT: "planned", PID: str(driver.pid)}) == (-signal.SIGKILL, ["0"])
+    assert driver.wait(10) == -signal.SIGKILL
+
+
+def test_dies_also_when_the_named_process_is_gone() -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    assert walk(**{AT: "planned", PID: str(gone.pid)})[0] == -signal.SIGKILL
