@@ -24,7 +24,10 @@ CONFIG: dict[str, Entry] = {
         "correct every line named above; docs/reference/config.md lists each key with what it takes",
     ),
     "CONFIG-002": Entry("the file cannot be read", "check the path, its permissions, and that the text is UTF-8"),
-    "CONFIG-003": Entry("the file is not YAML", "correct the line named above; indent with spaces, never with tabs"),
+    "CONFIG-003": Entry(
+        "the file is not YAML",
+        "correct the line named above; indent with spaces, and put values that begin with * & ! % @ ` in quotes",
+    ),
     "CONFIG-004": Entry(
         "the password `{reference}` cannot be read",
         "set that environment variable or make that file readable where `unshard` starts",

@@ -32,6 +32,20 @@ def test_merge_keys_give_way_to_own_keys() -> None:
     assert document.problems == []
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"), [("!geheim", "a tag"), ("&geheim", "an anchor"), ("!!binary YQ==", "a tag")]
+)
+def test_a_value_that_yaml_would_take_for_its_own_sign_is_a_problem(value: str, kind: str) -> None:
+    (found,) = parse_document(f"a: {{b: 1}}\npassword: {value}\n", "t").problems
+    assert kind in found.text
+    assert "geheim" not in found.text
+
+
+def test_an_anchor_before_a_value_is_none() -> None:
+    document = parse_document("a: &x 5\nb: *x\nc: !!str 5\n", "t")
+    assert (document.data, document.problems) == ({"a": "5", "b": "5", "c": "5"}, [])
+
+
 def test_a_merge_of_something_else_is_a_problem() -> None:
     assert "`<<` takes a mapping" in parse_document("a: {<<: text}", "t").problems[0].text
 
@@ -49,6 +63,8 @@ def test_an_alias_within_itself_is_a_problem_and_not_a_loop() -> None:
         ("password: \"geheim\nb: 'x\n", "line 3"),
         ("a: b: c\n", "line 1, column 5"),
         ("a: *nobody\n", "line 1, column 4"),
+        ("password: *geheim\n", "line 1, column 11: found undefined alias …"),
+        ("password: @geheim\n", "line 1, column 11: found character '@'"),
         ("a: 1\n---\nb: 2\n", "line 2"),
         ("a: \x00\n", "unacceptable character"),
         ("- a\n", "line 1: the file has to be a mapping"),

@@ -102,7 +102,7 @@ def test_old_names_are_read_and_refused_beside_the_new_ones(files: Any) -> None:
 
 def test_a_problem_under_an_old_name_keeps_its_line() -> None:
     text = "name: t\ntask-mode: all\nblack-white-list:\n  b:\n    do-dbs: x\n"
-    with pytest.raises(ConfigError, match="line 5: block-allow-list.b.do-dbs: 'x' is refused; write a list"):
+    with pytest.raises(ConfigError, match=r"line 5: block-allow-list\.b\.do-dbs: 'x' is refused; write a list"):
         parse_task(text)
 
 

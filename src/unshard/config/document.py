@@ -6,6 +6,7 @@ into a number; the models give them their types. Duplicate keys, which YAML read
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,8 @@ from unshard.errors import ConfigError, Where
 
 _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
+_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "str", "int", "float", "bool", "timestamp", "merge", "value")}
+_QUOTED = re.compile(r"'[^'<][^']+'")
 
 
 @dataclass(slots=True)
@@ -34,7 +37,9 @@ def parse_document(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError("CONFIG-003", Where(file=file), f"{place}{error.problem or error.context}") from None
+        # what it quotes may be a piece of a password that should have been in quotes
+        fault = _QUOTED.sub("…", error.problem or error.context or "")
+        raise ConfigError("CONFIG-003", Where(file=file), f"{place}{fault}") from None
     except yaml.YAMLError as error:
         # a character that YAML forbids; such an error quotes the character, never the text around it
         raise ConfigError("CONFIG-003", Where(file=file), str(error).splitlines()[0]) from None
@@ -57,6 +62,10 @@ def _value(node: yaml.Node, path: KeyPath, document: Document, above: tuple[yaml
             document.lines[(*path, index)] = item.start_mark.line + 1
             values.append(_value(item, (*path, index), document, (*above, node)))
         return values
+    if node.tag not in _TAGS:
+        document.problems.append(problem(path, "a value that begins with ! is a tag to YAML; put it in quotes"))
+    elif node.tag == _NULL and not node.value and node.start_mark.index != node.end_mark.index:
+        document.problems.append(problem(path, "a value that begins with & is an anchor to YAML; put it in quotes"))
     return None if node.tag == _NULL else node.value
 
 

@@ -1,0 +1,89 @@
+"""`extra-args` and sizes of a dump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", DumpFlags()),
+        ("-B test -T t1,t2", DumpFlags(databases=("test",), tables=(("test", "t1"), ("test", "t2")))),
+        ("-T a.t1,b.t2", DumpFlags(tables=(("a", "t1"), ("b", "t2")))),
+        ("--database=a,b --tables-list a.t", DumpFlags(databases=("a", "b"), tables=(("a", "t"),))),
+        ("-Ba", DumpFlags(databases=("a",))),
+        ("-F 256 -r 1000 -s 2000000", DumpFlags(chunk_bytes=256 << 20, rows=1000, statement_bytes=2_000_000)),
+        ("--filesize 1GiB --rows=5 --statement-size=6", DumpFlags(chunk_bytes=1 << 30, rows=5, statement_bytes=6)),
+        ("--where 'a > 1 AND b = \"x y\"'", DumpFlags(where='a > 1 AND b = "x y"')),
+        ("--consistency none", DumpFlags(consistency="none")),
+        ("--consistency=lock", DumpFlags(consistency="lock")),
+        ("--no-locks", DumpFlags(consistency="none")),
+    ],
+)
+def test_flags_are_read(text: str, expected: DumpFlags) -> None:
+    assert parse_flags(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("--where 'a", "a quote is not closed"),
+        ("t1", "a value without a flag"),
+        ("-r", "-r needs a value"),
+        ("-r five", "takes a whole number"),
+        ("-r 1 --rows 2", "--rows is given twice; keep one"),
+        ("-F 0", "write a size over 0"),
+        ("-T t1", "-T needs schema.table, or one schema under -B"),
+        ("-B a,b -T t1", "-T needs schema.table"),
+        ("-B a -T b.t", "schema `b`, which -B leaves out"),
+        ("-B a, -T t", "an empty name in -B or -T"),
+        ("-T .t", "-T needs schema.table"),
+        ("--no-locks=1", "--no-locks takes no value"),
+        ("--no-locks --consistency none", "say the same; keep one"),
+        ("--consistency some", "--consistency takes one of auto, none, flush, lock"),
+    ],
+)
+def test_a_wrong_flag_says_what_instead(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_flags(text)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["-W", "--no-views", "-t 4", "--snapshot x", "--escape-backslash", "-f a.*", "--filter=a", "--ca x", "--cert x",
+     "--key x", "--transactional-consistency", "-p x", "--password=x", "--nonsense"],
+)  # fmt: skip
+def test_a_flag_without_a_meaning_here_is_refused_by_its_name_alone(flag: str) -> None:
+    with pytest.raises(UnsupportedFlag) as caught:
+        parse_flags(flag)
+    assert str(caught.value) == f"{flag.partition(' ')[0].partition('=')[0]}; take it out"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("64", 64 << 20), (" 1 ", 1 << 20), ("64MiB", 64 << 20), ("64MB", 64 << 20), ("64m", 64 << 20),
+     ("512KiB", 512 << 10), ("1 GiB", 1 << 30), ("1T", 1 << 40), ("100B", 100)],
+)  # fmt: skip
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "64X", "MiB", "64iB", "x64"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match="write a size over 0"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "flag"),
+    [("rows", 5, "-r 6"), ("where", "a", "--where b"), ("statement-size", 5, "-s 6"), ("chunk-filesize", 5, "-F 6")],
+)
+def test_a_setting_is_given_by_key_or_by_flag(files: Any, key: str, value: Any, flag: str) -> None:
+    instance = {"source-id": "s1", "mydumper": {key: value, "extra-args": flag}}
+    (found,) = files.task_problems(mysql_instances=[instance])
+    assert found == f"mysql-instances[0].mydumper: {key} is set, and in extra-args too; keep one"

@@ -1,0 +1,64 @@
+"""The example files are right, explain every key that acts, and fit together; the reference page is up to date."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from unshard.config import load_source, load_task, plan_subtasks
+from unshard.config.keys import section_of
+from unshard.config.reference import render
+from unshard.config.section import Later, NoEffect, Section
+from unshard.config.source import SourceConfig
+from unshard.config.task import TaskConfig
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+INSTEAD = {"mydumper", "loader", "mydumpers", "do-tables", "ignore-dbs", "loader-thread", "syncer-thread"}
+"""Keys that an example names in passing or whose twin it shows."""
+
+
+def test_the_examples_are_one_working_task() -> None:
+    task = load_task(EXAMPLES / "task.yaml")
+    subtasks = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])
+    assert task.notices == ()
+    assert [subtask.source_id for subtask in subtasks] == ["shop-01", "shop-02"]
+    assert subtasks[1].dumper.threads == 2
+    assert subtasks[1].syncer.worker_count == 2
+
+
+def acting_keys(model: type[Section]) -> set[str]:
+    keys = set()
+    for name, info in model.model_fields.items():
+        choice = any(isinstance(mark, Later) and len(mark.neutral) < 2 for mark in info.metadata)
+        if not choice and not any(isinstance(mark, NoEffect) for mark in info.metadata):
+            keys.add(str(info.alias or name))
+            inner = section_of(info.annotation)[1]
+            keys |= acting_keys(inner) if inner is not None else set()
+    return keys
+
+
+def test_the_examples_show_every_key_that_acts() -> None:
+    later = {"safe-mode-duration", "shadow-table-rules", "trash-table-rules", "validators", "validator-config-name"}
+    for file, model in (("task.yaml", TaskConfig), ("source-1.yaml", SourceConfig)):
+        shown = set(re.findall(r"([a-z][a-z_-]*)[:,\s]", (EXAMPLES / file).read_text()))
+        assert acting_keys(model) - shown - INSTEAD - later == {"experimental"} & acting_keys(model) | (
+            {"security", "session", "ssl-ca", "ssl-cert", "ssl-key"} if model is SourceConfig else set()
+        )
+
+
+def test_the_reference_page_is_what_the_models_say() -> None:
+    assert (ROOT / "docs" / "reference" / "config.md").read_text(encoding="utf-8") == render()
+
+
+def test_the_reference_page_tells_unit_default_and_support() -> None:
+    page = render()
+    assert "| `checkpoint-flush-interval` | whole number (s), ≥ 1 | `30` | Longest time between two" in page
+    assert (
+        "| `source-id` | text | required | Name of the source in tasks and checkpoints. Example: `shop-01`. |" in page
+    )
+    assert re.search(r"\| `safe-mode` \|.*\*Not supported yet\*, except `false`\. \|", page)
+    assert re.search(r"\| `on-duplicate-logical` \|.*DM's old name: `on-duplicate`\. \|", page)
+    assert "### `mysql-instances[].syncer`, `syncers.NAME`\n" in page
+    columns = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}
+    assert columns == {5}
