@@ -399,7 +399,7 @@ DDL: dict[str, Entry] = {
     "DDL-006": Entry(
         "{table} has on the target neither the structure from before the statement nor the one it should have "
         "after it: {statement}",
-        "bring it to one of the two shown above and start again; rows are safe, nothing behind the statement is applied",
+        "bring it to one of the two shown above, then start again; nothing behind the statement is applied yet",
     ),
     "DDL-007": Entry(
         "the process ended around a statement whose effect does not show in the structure: {statement}",

@@ -1,0 +1,97 @@
+"""From the buffers that the row kernel filled to the Arrow array of a column.
+
+Most buffers are the array already. Here the rest is done: UTF-8 is checked, text of multi-byte charsets is decoded
+value by value, and the numbers inside ENUM and SET become their members.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.model.table import Column
+from unshard.mysql import charsets
+from unshard.mysql.types import CHARACTERS, arrow_type
+
+Buffers = tuple[Any, Any, Any, int]
+"""Data, offsets or None, validity or None, number of NULLs."""
+
+_BAD_INDEX = re.compile(r"index (\d+)")
+
+
+class UndecodableValue(ValueError):
+    """A value that is none of its column; `row` counts from the batch's first row."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+
+def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
+    """The array of type `arrow_type(column)`. Raises UndecodableValue."""
+    data, offsets, validity, nulls = buffers
+    kind = arrow_type(column)
+    if column.type in ("enum", "set"):
+        numbers = pa.Array.from_buffers(pa.uint64(), rows, [validity, data], nulls)
+        return _enum_text(column, numbers) if column.type == "enum" else _set_text(column, numbers)
+    if column.type in CHARACTERS and column.charset in charsets.MULTI_BYTE:
+        return _decoded(pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls), column.charset)
+    if offsets is None:
+        return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
+    array = pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls)
+    if column.type in CHARACTERS and column.charset in charsets.PLAIN:
+        _check_utf8(array, data, column.charset)
+    return array
+
+
+def _check_utf8(array: pa.Array, data: Any, charset: str | None) -> None:
+    """Servers hold bytes above 127 in an ascii column, and surrogates in a utf8 one; neither is text."""
+    if not np.frombuffer(data, dtype=np.uint8).max(initial=0) & 0x80:
+        return
+    if charset == "ascii":
+        row = next(row for row, value in enumerate(array.cast(pa.binary())) if not (value.as_py() or b"").isascii())
+        raise UndecodableValue(row, "the value holds bytes above 127, which are no ascii text")
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        found = _BAD_INDEX.search(str(error))
+        raise UndecodableValue(int(found[1]) if found else 0, f"the value is no {charset} text") from None
+
+
+def _decoded(values: pa.Array, charset: str) -> pa.Array:
+    texts: list[str | None] = []
+    for row, value in enumerate(values.to_pylist()):
+        try:
+            texts.append(None if value is None else charsets.decode(value, charset))
+        except UnicodeDecodeError:
+            raise UndecodableValue(row, f"the value is no {charset} text") from None
+    return pa.array(texts, pa.string())
+
+
+def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:
+    """Members count from 1; 0 is the empty text that stands for a value that was refused."""
+    members = pa.array(["", *column.members], pa.string())
+    beyond = pc.greater(numbers, pa.scalar(len(column.members), pa.uint64()))
+    if pc.any(beyond).as_py():
+        raise UndecodableValue(_first(beyond), f"the value is not one of {len(column.members)} members")
+    return members.take(numbers)
+
+
+def _set_text(column: Column, numbers: pa.Array) -> pa.Array:
+    """Bit 0 is the first member; the few different sets of a batch are spelled out once each."""
+    encoded = numbers.dictionary_encode()
+    texts = []
+    for value in encoded.dictionary.to_pylist():
+        if value >> len(column.members):
+            wrong = pc.equal(numbers, pa.scalar(value, pa.uint64()))
+            raise UndecodableValue(_first(wrong), f"the value has bits beyond {len(column.members)} members")
+        texts.append(",".join(member for bit, member in enumerate(column.members) if value >> bit & 1))
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _first(mask: pa.Array) -> int:
+    return int(pc.index(mask, True).as_py())

@@ -1,0 +1,224 @@
+"""How the values of each column stand in a row image, from the binlog's own type and the known structure.
+
+Both must agree: a type, a precision or a length that differs means that the structure is not the one of this
+place of the log, and reading on would turn one value into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from unshard.binlog.table_map import TableMap
+from unshard.errors import BinlogError, Where
+from unshard.model.table import Column, Table
+from unshard.mysql import charsets
+from unshard.mysql.types import GEOMETRIES, arrow_type
+
+TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 7, 8, 9
+DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
+TIMESTAMP2, DATETIME2, TIME2, JSON, NEWDECIMAL = 17, 18, 19, 245, 246
+ENUM, SET, BLOB, VAR_STRING, STRING, GEOMETRY = 247, 248, 252, 253, 254, 255
+
+_UNHANDLED = {140: "compressed BLOB", 141: "compressed VARCHAR", 242: "VECTOR", JSON: "JSON"}
+_INTEGERS = {TINY: "int8", SHORT: "int16", INT24: "int24", LONG: "int32", LONGLONG: "int64"}
+_OLD_TEMPORALS = {TIME: "time_old", DATETIME: "datetime_old", TIMESTAMP: "timestamp_old"}
+_TEMPORALS = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
+
+_WIRE: dict[str, frozenset[int]] = {
+    "tinyint": frozenset({TINY}),
+    "smallint": frozenset({SHORT}),
+    "mediumint": frozenset({INT24}),
+    "int": frozenset({LONG}),
+    "bigint": frozenset({LONGLONG}),
+    "float": frozenset({FLOAT}),
+    "double": frozenset({DOUBLE}),
+    "decimal": frozenset({NEWDECIMAL}),
+    "year": frozenset({YEAR}),
+    "date": frozenset({DATE, NEWDATE}),
+    "time": frozenset({TIME, TIME2}),
+    "datetime": frozenset({DATETIME, DATETIME2}),
+    "timestamp": frozenset({TIMESTAMP, TIMESTAMP2}),
+    "bit": frozenset({BIT}),
+    "enum": frozenset({ENUM}),
+    "set": frozenset({SET}),
+    **dict.fromkeys(("char", "binary"), frozenset({STRING})),
+    **dict.fromkeys(("varchar", "varbinary"), frozenset({VARCHAR, VAR_STRING})),
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), frozenset({BLOB})),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), frozenset({BLOB})),
+    **dict.fromkeys(GEOMETRIES, frozenset({GEOMETRY})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the row kernel needs for one column: see `unshard.kernels.sink.RowSink`."""
+
+    reader: str
+    width: int = 0
+    size: int = 0
+    scale: int = 0
+    table: bytes | None = None
+
+    def as_tuple(self) -> tuple[str, int, int, int, bytes | None]:
+        return self.reader, self.width, self.size, self.scale, self.table
+
+
+class _Differs(ValueError):
+    """The binlog's type is not that of the structure; the text says what the binlog has."""
+
+
+def plan_layouts(table: Table, mapped: TableMap, where: Where) -> tuple[Layout, ...]:
+    """A layout for each column of the table.
+
+    Raises BinlogError BINLOG-020 (type), 027 (charset), 029 (old fractional times) for what is not handled yet, and
+    BINLOG-022 where structure and TABLE_MAP differ.
+    """
+    if len(table.columns) != len(mapped.types):
+        raise _mismatch(table, mapped, where, f"{len(table.columns)} columns against {len(mapped.types)}")
+    layouts = []
+    for number, column in enumerate(table.columns):
+        code, size = _real_type(mapped.types[number], mapped.metadata[number])
+        if code in _UNHANDLED:
+            raise BinlogError("BINLOG-020", where, values={"column": column.name, "type": _UNHANDLED[code]})
+        try:
+            arrow_type(column)
+            _check_logged(column, mapped, number)
+            layouts.append(_layout(column, code, size, mapped.metadata[number]))
+        except BinlogError as error:
+            raise BinlogError(error.code, where, error.cause, error.values) from None
+        except _Differs as error:
+            raise _mismatch(table, mapped, where, f"column {column.name} is {column.definition}: {error}") from None
+    return tuple(layouts)
+
+
+def describe(mapped: TableMap) -> str:
+    """The binlog's own shape of a table, for error texts."""
+    pairs = zip(mapped.types, mapped.metadata, strict=True)
+    return ", ".join(f"{code}({meta.hex()})" if meta else str(code) for code, meta in pairs)
+
+
+def _mismatch(table: Table, mapped: TableMap, where: Where, cause: str) -> BinlogError:
+    known = ", ".join(column.definition for column in table.columns)
+    return BinlogError("BINLOG-022", where, cause, {"known": known, "logged": describe(mapped)})
+
+
+def _real_type(code: int, meta: bytes) -> tuple[int, int]:
+    """Type and length behind STRING, which also stands for ENUM and SET.
+
+    Its metadata is the real type and the length; a length above 255 has its two high bits turned into bits 4 and 5
+    of the type, which are set in every real type.
+    """
+    if code != STRING:
+        return code, 0
+    if meta[0] & 0x30 != 0x30:
+        return meta[0] | 0x30, meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4
+    return meta[0], meta[1]
+
+
+def _check_logged(column: Column, mapped: TableMap, number: int) -> None:
+    """Hold the structure to what `binlog_row_metadata` tells beyond types."""
+    if mapped.names is not None and mapped.names[number].lower() != column.name.lower():
+        raise _Differs(f"the binlog calls it {mapped.names[number]}")
+    unsigned = mapped.unsigned[number] if mapped.unsigned is not None else None
+    if unsigned is not None and unsigned != column.unsigned and column.type != "year":
+        raise _Differs(f"the binlog has it {'unsigned' if unsigned else 'signed'}")
+
+
+def _layout(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    if code not in _WIRE[column.type]:
+        raise _Differs(f"the binlog has type code {code}")
+    if code in _INTEGERS:
+        name = _INTEGERS[code]
+        return Layout("u" + name if column.unsigned else name, width=8)
+    return _BY_CODE[code](column, code, size, meta)
+
+
+def _plain(reader: str, width: int) -> Callable[[Column, int, int, bytes], Layout]:
+    return lambda column, code, size, meta: Layout(reader, width=width)
+
+
+def _decimal(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    precision, scale = meta
+    if (precision, scale) != (column.precision, column.scale) or not 0 < precision <= 65 or scale > precision:
+        raise _Differs(f"the binlog has decimal({precision},{scale})")
+    return Layout("decimal", size=precision - scale, scale=scale)
+
+
+def _old_temporal(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    if column.fsp:
+        raise BinlogError("BINLOG-029", values={"column": column.name, "type": column.definition})
+    return Layout(_OLD_TEMPORALS[code])
+
+
+def _temporal(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    if meta[0] != column.fsp or meta[0] > 6:
+        raise _Differs(f"the binlog has {meta[0]} fraction digits")
+    return Layout(_TEMPORALS[code], scale=meta[0])
+
+
+def _bit(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    bits = 8 * meta[1] + meta[0]
+    if bits != column.precision or meta[0] > 7 or not 0 < bits <= 64:
+        raise _Differs(f"the binlog has bit({bits})")
+    return Layout("fixed", size=(bits + 7) // 8, scale=meta[0])
+
+
+def _members(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    size = size or meta[1]
+    count = len(column.members)
+    enum_size = 1 if count < 256 else 2
+    set_size = (count + 7) // 8 if count <= 32 else 8
+    needed = enum_size if code == ENUM else set_size
+    if size != needed:
+        raise _Differs(f"the binlog packs its members in {size} bytes, {count} of them need {needed}")
+    return Layout("number", width=8, size=size)
+
+
+def _string(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    """CHAR, BINARY, VARCHAR, VARBINARY: the length prefix takes a second byte where the column may pass 255."""
+    if code != STRING:
+        size = int.from_bytes(meta, "little")
+    binary = column.type in ("binary", "varbinary")
+    if size < column.length or (binary and size != column.length):
+        raise _Differs(f"the binlog has {size} bytes for it")
+    prefix = 2 if size > 255 else 1
+    if column.type == "binary":
+        return Layout("padded", size=prefix, scale=size)
+    return _text(column, prefix)
+
+
+def _blob(column: Column, code: int, size: int, meta: bytes) -> Layout:
+    longest = {"tiny": 1, "medium": 3, "long": 4}
+    expected = next((size for name, size in longest.items() if column.type.startswith(name)), 2)
+    if code == GEOMETRY:
+        expected = 4
+    if meta[0] != expected:
+        raise _Differs(f"the binlog has a length of {meta[0]} bytes before it")
+    return _text(column, meta[0])
+
+
+def _text(column: Column, prefix: int) -> Layout:
+    if column.charset in charsets.SINGLE_BYTE:
+        return Layout("translated", size=prefix, table=charsets.single_byte_table(column.charset))
+    return Layout("bytes", size=prefix)
+
+
+_BY_CODE: dict[int, Callable[[Column, int, int, bytes], Layout]] = {
+    FLOAT: _plain("float", 4),
+    DOUBLE: _plain("double", 8),
+    YEAR: _plain("year", 8),
+    NEWDECIMAL: _decimal,
+    DATE: _plain("date", 0),
+    NEWDATE: _plain("date", 0),
+    **dict.fromkeys(_OLD_TEMPORALS, _old_temporal),
+    **dict.fromkeys(_TEMPORALS, _temporal),
+    BIT: _bit,
+    ENUM: _members,
+    SET: _members,
+    STRING: _string,
+    VARCHAR: _string,
+    VAR_STRING: _string,
+    BLOB: _blob,
+    GEOMETRY: _blob,
+}

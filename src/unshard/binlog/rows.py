@@ -1,0 +1,205 @@
+"""Row events of one byte range of a binlog file, decoded to Arrow record batches.
+
+Pure over the bytes: no I/O, no connection. Called in Spark tasks; may be repeated, with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from mmap import mmap
+from pathlib import PurePath
+
+import pyarrow as pa
+
+from unshard.binlog.columns import UndecodableValue, build_array
+from unshard.binlog.layout import Layout, plan_layouts
+from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
+from unshard.errors import BinlogError, Where
+from unshard.kernels.rows import read_events
+from unshard.kernels.sink import RowFault, RowSink
+from unshard.model.change import IMAGE_FIELDS
+from unshard.model.table import Table, TableName
+from unshard.mysql.types import arrow_type
+
+Wanted = Callable[[TableName, int], Table | None]
+"""Asked at every TABLE_MAP with the table's name and the event's offset; None leaves its rows out."""
+
+CHECKSUM_BYTES = 4
+
+_WITHOUT_ROWS = frozenset({2, 3, 4, 15, 16, 27, 29, 33, 34, 35, 160, 161, 162, 163})
+# QUERY STOP ROTATE FORMAT XID HEARTBEAT ROWS_QUERY GTID ANONYMOUS_GTID PREVIOUS_GTIDS; of MariaDB: ANNOTATE_ROWS
+# BINLOG_CHECKPOINT GTID GTID_LIST
+_PASSED = bytes(kind in _WITHOUT_ROWS for kind in range(256))
+_EVENTS = {
+    1: "START_V3",
+    5: "INTVAR",
+    6: "LOAD",
+    7: "SLAVE",
+    8: "CREATE_FILE",
+    9: "APPEND_BLOCK",
+    10: "EXEC_LOAD",
+    11: "DELETE_FILE",
+    12: "NEW_LOAD",
+    13: "RAND",
+    14: "USER_VAR",
+    17: "BEGIN_LOAD_QUERY",
+    18: "EXECUTE_LOAD_QUERY",
+    20: "PRE_GA_WRITE_ROWS",
+    21: "PRE_GA_UPDATE_ROWS",
+    22: "PRE_GA_DELETE_ROWS",
+    26: "INCIDENT",
+    28: "IGNORABLE",
+    36: "TRANSACTION_CONTEXT",
+    37: "VIEW_CHANGE",
+    38: "XA_PREPARE",
+    39: "PARTIAL_UPDATE_ROWS",
+    40: "TRANSACTION_PAYLOAD",
+    41: "HEARTBEAT_V2",
+    42: "GTID_TAGGED",
+    164: "START_ENCRYPTION",
+    165: "QUERY_COMPRESSED",
+    166: "WRITE_ROWS_COMPRESSED_V1",
+    167: "UPDATE_ROWS_COMPRESSED_V1",
+    168: "DELETE_ROWS_COMPRESSED_V1",
+    169: "WRITE_ROWS_COMPRESSED",
+    170: "UPDATE_ROWS_COMPRESSED",
+    171: "DELETE_ROWS_COMPRESSED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a range held. Iterating gives the batches.
+
+    A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
+    those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
+    gave a second structure for it. `changes` counts an UPDATE once, `events` are the row events decoded, `skipped`
+    those of tables that were not wanted.
+    """
+
+    batches: tuple[tuple[Table, pa.RecordBatch], ...]
+    changes: int
+    events: int
+    skipped: int
+
+    def __iter__(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        return iter(self.batches)
+
+
+def decode_range(
+    data: memoryview | mmap | bytes,
+    start: int,
+    end: int,
+    *,
+    checksum: bool,
+    wanted: Wanted,
+    seq_base: int = 0,
+    where: Where,
+) -> Decoded:
+    """Decode every row event between two event boundaries of one binlog file.
+
+    The range begins at a transaction or at the first TABLE_MAP of a statement. `seq` numbers the changes from
+    `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
+    `seq`. A range has fewer changes than bytes, so `start` is a base that keeps the ranges of a file apart.
+    Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
+
+    Raises BinlogError: BINLOG-020, 027, 029 (not handled yet), 021 (a value), 022 (structure), 023 (broken
+    event), 024 (event type), 025 (row image not full), 026 (rows without a TABLE_MAP).
+    """
+    sinks = _Sinks(wanted, where)
+    try:
+        counts = read_events(data, start, end, CHECKSUM_BYTES if checksum else 0, _PASSED, sinks, seq_base)
+    except RowFault as fault:
+        raise _error(fault, where) from None
+    return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped)
+
+
+@dataclass(slots=True)
+class _Mapped:
+    """A different TABLE_MAP of the range, with the last answer for it."""
+
+    table_map: TableMap
+    table: Table | None = None
+    sink: RowSink | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a sink collects: the label of a RowSink."""
+
+    table: Table
+    layouts: tuple[Layout, ...]
+
+
+class _Sinks:
+    """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
+
+    def __init__(self, wanted: Wanted, where: Where) -> None:
+        self._wanted = wanted
+        self._where = where
+        self._parsed: dict[bytes, _Mapped] = {}
+        self._by_table: dict[int, list[RowSink]] = {}
+
+    def parse(self, body: bytes, offset: int) -> _Mapped:
+        if body not in self._parsed:
+            try:
+                self._parsed[body] = _Mapped(parse_table_map(body))
+            except MalformedTableMap as error:
+                raise BinlogError("BINLOG-023", _at(self._where, offset), f"TABLE_MAP: {error}") from None
+        return self._parsed[body]
+
+    def choose(self, mapped: _Mapped, offset: int) -> RowSink | None:
+        table = self._wanted(mapped.table_map.name, offset)
+        if table is not mapped.table:
+            mapped.table = table
+            mapped.sink = None if table is None else self._sink(table, mapped.table_map, offset)
+        return mapped.sink
+
+    def finish(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """A batch for each sink that got rows."""
+        for sink in (sink for sinks in self._by_table.values() for sink in sinks):
+            if sink.rows:
+                yield sink.label.table, self._batch(sink)
+
+    def _sink(self, table: Table, table_map: TableMap, offset: int) -> RowSink:
+        layouts = plan_layouts(table, table_map, _at(self._where, offset, table))
+        sinks = self._by_table.setdefault(id(table), [])
+        for sink in sinks:
+            if sink.label.layouts == layouts:
+                return sink
+        sinks.append(RowSink([layout.as_tuple() for layout in layouts], _Target(table, layouts)))
+        return sinks[-1]
+
+    def _batch(self, sink: RowSink) -> pa.RecordBatch:
+        table: Table = sink.label.table
+        rows, ops, seqs, columns = sink.take()
+        fields = list(IMAGE_FIELDS)
+        pairs = zip(fields, (ops, seqs), strict=True)
+        arrays = [pa.Array.from_buffers(field.type, rows, [None, data]) for field, data in pairs]
+        for column, buffers in zip(table.columns, columns, strict=True):
+            try:
+                arrays.append(build_array(column, rows, buffers))
+            except UndecodableValue as error:
+                where = _at(self._where, sink.offset_of(error.row), table)
+                raise BinlogError("BINLOG-021", where, str(error), {"column": column.name}) from None
+            fields.append(pa.field(column.name, arrow_type(column)))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _at(where: Where, offset: int, table: Table | None = None) -> Where:
+    file = PurePath(where.file).name if where.file else "binlog"
+    return replace(where, position=f"{file}:{offset}", table=str(table.name) if table else where.table)
+
+
+def _error(fault: RowFault, where: Where) -> BinlogError:
+    table: Table | None = fault.sink.label.table if fault.sink is not None else None
+    place = _at(where, fault.offset, table)
+    if fault.kind == "type":
+        number = int(fault.reason)
+        return BinlogError("BINLOG-024", place, values={"event": _EVENTS.get(number, f"number {number}")})
+    if fault.kind == "value" and table is not None:
+        column = table.columns[fault.column]
+        return BinlogError("BINLOG-021", place, f"the value {fault.reason}", {"column": column.name})
+    code = {"image": "BINLOG-025", "unmapped": "BINLOG-026"}.get(fault.kind, "BINLOG-023")
+    return BinlogError(code, place, fault.reason)

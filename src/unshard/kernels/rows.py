@@ -1,0 +1,229 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# mypy: disallow-untyped-decorators=False
+# mypy: disable-error-code="attr-defined, assignment, type-arg, no-any-return"
+"""The loop from row events to Arrow columns.
+
+`read_events` walks the events of a byte range and appends every row image to the `RowSink` of its table. No
+Python object is made for a row or a value; per TABLE_MAP event there is one call of the resolver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import cython
+from cython.cimports.cpython.buffer import Py_buffer, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython.cimports.libc.stdint import int64_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memcmp, memcpy
+from cython.cimports.unshard.kernels.columns import Bytes
+from cython.cimports.unshard.kernels.sink import RowSink
+
+from unshard.kernels.sink import RowFault
+
+# An event opens with: timestamp 4, type 1, server id 4, size 4, next position 4, flags 2; all little-endian.
+_HEADER = cython.declare(cython.int, 19)
+_INSERT = cython.declare(cython.int, 1)  # the four as `unshard.model.change.Op`
+_BEFORE = cython.declare(cython.int, 2)
+_AFTER = cython.declare(cython.int, 3)
+_DELETE = cython.declare(cython.int, 4)
+
+
+class Resolver(Protocol):
+    """Who knows the tables. `parse` is asked once for each different TABLE_MAP, `choose` at every one."""
+
+    def parse(self, body: bytes, offset: int) -> Any:
+        """The value of a TABLE_MAP's body behind its table id."""
+
+    def choose(self, table_map: Any, offset: int) -> Any:
+        """The RowSink that its rows go to, or None to leave them out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a range held: changes decoded (an UPDATE is one), row events decoded, row events left out."""
+
+    changes: int
+    events: int
+    skipped: int
+
+
+@cython.cclass
+class _Mapped:
+    """What one table id stands for at the moment."""
+
+    body: bytes
+    table_map: object
+    sink: RowSink
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _u32(at: Bytes) -> uint32_t:
+    value: uint32_t = 0
+    memcpy(cython.address(value), at, 4)
+    return value
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _table_id(at: Bytes) -> uint64_t:
+    value: uint64_t = 0
+    memcpy(cython.address(value), at, 6)
+    return value
+
+
+@cython.cfunc
+def _map_table(maps: dict, at: Bytes, stop: Bytes, offset: int64_t, resolver: object) -> cython.void:
+    """Bind a table id; a body seen before under the id is not parsed again."""
+    if stop - at < 8:
+        raise RowFault("event", offset, "a TABLE_MAP ends within its header")
+    key: object = _table_id(at)
+    size: cython.Py_ssize_t = stop - at - 6
+    known: _Mapped = maps.get(key)
+    if (
+        known is None
+        or PyBytes_GET_SIZE(known.body) != size
+        or memcmp(PyBytes_AS_STRING(known.body), at + 6, size) != 0
+    ):
+        known = _Mapped.__new__(_Mapped)
+        known.body = PyBytes_FromStringAndSize(cython.cast(cython.p_char, at + 6), size)
+        known.table_map = resolver.parse(known.body, offset)
+        maps[key] = known
+    known.sink = resolver.choose(known.table_map, offset)
+
+
+@cython.cfunc
+def _full_image(at: Bytes, stop: Bytes, count: cython.Py_ssize_t, offset: int64_t) -> Bytes:
+    """Pass a columns-present bitmap, all of whose `count` bits must be set."""
+    size: cython.Py_ssize_t = (count + 7) >> 3
+    if stop - at < size:
+        raise RowFault("event", offset, "a row event ends within its header")
+    bit: cython.Py_ssize_t
+    for bit in range(count):
+        if not at[bit >> 3] & (1 << (bit & 7)):
+            raise RowFault("image", offset, f"column number {bit + 1} is not in the row image")
+    return at + size
+
+
+@cython.cfunc
+def _read_rows(
+    sink: RowSink,
+    kind: cython.int,
+    at: Bytes,
+    stop: Bytes,
+    offset: int64_t,
+    seq: int64_t,
+) -> int64_t:
+    """All rows of one event, from the column count on. Returns the next free `seq`."""
+    count: cython.Py_ssize_t = at[0] if stop - at > 0 else 0
+    if stop - at > 3 and at[0] == 252:  # counts above 250 take two bytes more
+        count = at[1] | (at[2] << 8)
+        at += 2
+    at += 1
+    if at > stop or count != sink.count:
+        raise RowFault("event", offset, f"rows of {count} columns for a TABLE_MAP of {sink.count}")
+    at = _full_image(at, stop, count, offset)
+    update: cython.bint = kind == 24 or kind == 31
+    if update:
+        at = _full_image(at, stop, count, offset)
+    op: cython.int = _BEFORE if update else _INSERT if kind == 23 or kind == 30 else _DELETE
+    if not sink.mark(offset):
+        raise MemoryError
+    while at < stop:
+        at = sink.read(at, stop, op, seq)
+        if at != cython.NULL and update:
+            at = sink.read(at, stop, _AFTER, seq)
+        if at == cython.NULL:
+            raise sink.fault(offset)
+        seq += 1
+    return seq
+
+
+@cython.cfunc
+def _rows_header(kind: cython.int, at: Bytes, stop: Bytes, offset: int64_t) -> Bytes:
+    """The address of the column count: behind table id 6, flags 2 and, in version 2, the extra data."""
+    if stop - at < 10:
+        raise RowFault("event", offset, "a row event ends within its header")
+    if kind < 30:
+        return at + 8
+    extra: cython.int = at[8] | (at[9] << 8)  # counts itself
+    if extra < 2 or stop - at - 8 < extra:
+        raise RowFault("event", offset, "a row event ends within its header")
+    return at + 8 + extra
+
+
+def read_events(
+    data: object,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    tail: cython.int,
+    passed: bytes,
+    resolver: Resolver,
+    seq_base: cython.longlong,
+) -> Counts:
+    """Decode the events of `data[start:end]` into the sinks that `resolver` gives.
+
+    `tail` is the length of the checksum behind each event. `passed` has a 1 at the number of every event type that
+    holds no rows and may be passed over. Raises RowFault; the sinks are then of no use.
+    """
+    view = cython.declare(Py_buffer)
+    if len(passed) != 256:
+        raise ValueError("one byte for each event type")
+    PyObject_GetBuffer(data, cython.address(view), PyBUF_SIMPLE)
+    try:
+        if not 0 <= start <= end <= view.len:
+            raise RowFault("event", start, f"the range {start}-{end} is not within the file's {view.len} bytes")
+        allowed: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(passed))
+        return _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, seq_base)
+    finally:
+        PyBuffer_Release(cython.address(view))
+
+
+@cython.cfunc
+def _walk(
+    base: Bytes,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    tail: cython.int,
+    passed: Bytes,
+    resolver: object,
+    seq_base: int64_t,
+) -> object:
+    maps: dict = {}
+    mapped: _Mapped
+    seq: int64_t = seq_base
+    events: int64_t = 0
+    skipped: int64_t = 0
+    offset: cython.Py_ssize_t = start
+    size: cython.Py_ssize_t
+    kind: cython.int
+    at: Bytes
+    stop: Bytes
+    while offset < end:
+        at = base + offset
+        size = _u32(at + 9) if end - offset >= _HEADER else 0
+        if size < _HEADER + tail or size > end - offset:
+            raise RowFault("event", offset, f"an event of {size} bytes does not fit before {end}")
+        kind = at[4]
+        stop = at + size - tail
+        at += _HEADER
+        if kind == 19:
+            _map_table(maps, at, stop, offset, resolver)
+        elif 23 <= kind <= 25 or 30 <= kind <= 32:
+            at = _rows_header(kind, at, stop, offset)
+            mapped = maps.get(_table_id(base + offset + _HEADER))
+            if mapped is None:
+                raise RowFault("unmapped", offset, f"table id {_table_id(base + offset + _HEADER)} is not mapped")
+            if mapped.sink is None:
+                skipped += 1
+            else:
+                seq = _read_rows(mapped.sink, kind, at, stop, offset, seq)
+                events += 1
+        elif not passed[kind]:
+            raise RowFault("type", offset, str(kind))
+        offset += size
+    return Counts(seq - seq_base, events, skipped)

@@ -1,0 +1,8 @@
+# cython: language_level=3
+# The readers of strings.py.
+from unshard.kernels.columns cimport Bytes, Sink
+
+cdef Bytes read_bytes(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_padded(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_fixed(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_translated(Sink column, Bytes at, Bytes end) noexcept

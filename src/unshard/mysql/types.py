@@ -1,0 +1,55 @@
+"""Column types and the Arrow type that carries their values, the same for a dump and for the binlog."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from unshard.errors import BinlogError
+from unshard.model.table import Column
+from unshard.mysql import charsets
+
+INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+CHARACTERS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit"})
+MEMBERS = frozenset({"enum", "set"})
+TEMPORALS = frozenset({"date", "time", "datetime", "timestamp"})
+GEOMETRIES = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+        "geomcollection",
+    }
+)
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """The Arrow type of a column's values.
+
+    Integers are 64 bits wide; DECIMAL and temporal values are the server's own text (TIMESTAMP in UTC); text is
+    UTF-8; ENUM and SET are the members' text. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for a charset
+    that is not handled yet.
+    """
+    kind = column.type
+    if kind in INTEGERS:
+        return pa.uint64() if column.unsigned else pa.int64()
+    if kind == "year":
+        return pa.int64()
+    if kind == "float":
+        return pa.float32()
+    if kind == "double":
+        return pa.float64()
+    if kind == "decimal" or kind in TEMPORALS or kind in MEMBERS:
+        return pa.string()
+    if kind in BYTES or kind in GEOMETRIES or (kind in CHARACTERS and column.charset == "binary"):
+        return pa.binary()
+    if kind not in CHARACTERS:
+        raise BinlogError("BINLOG-020", values={"column": column.name, "type": column.definition})
+    if column.charset is None or not charsets.known(column.charset):
+        raise BinlogError("BINLOG-027", values={"column": column.name, "charset": column.charset})
+    return pa.string()
