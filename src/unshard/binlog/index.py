@@ -184,12 +184,19 @@ class _Walk:
             end=scanner.end if end is None else end,
             transactions=scanner.transactions,
             row_events=scanner.row_events,
-            tables=frozenset(TableName(schema.decode(), table.decode()) for schema, table in scanner.tables),
+            tables=frozenset(self._table(*names) for names in scanner.tables),
             first_timestamp=scanner.first_timestamp,
             last_timestamp=scanner.last_timestamp,
             gtids=_mariadb_texts(mariadb) + _mysql_texts(mysql),
             stop=stop,
         )
+
+    def _table(self, schema: bytes, table: bytes) -> TableName:
+        try:
+            return TableName(schema.decode(), table.decode())
+        except UnicodeDecodeError as error:
+            cause = f"the name {schema!r}.{table!r} is not utf-8 text"
+            raise self._error("BINLOG-002", cause, event="TABLE_MAP") from error
 
     def _rotate(self) -> Rotate:
         body = self._body()

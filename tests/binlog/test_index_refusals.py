@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from made_events import File, refusal, take
+
+from unshard.binlog.index import BudgetReached
+
+
+@pytest.mark.parametrize("text", ["ROLLBACK", "ROLLBACK TO `a`"])
+def test_a_partly_rolled_back_transaction_stops_the_walk(text: str) -> None:
+    file = File()
+    file.gtid(2)
+    file.table_map(table=b"b")
+    file.rows()
+    file.query(text)
+    assert refusal(file).code == "BINLOG-007"
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (26, "INCIDENT"), (27, "HEARTBEAT"), (38, "XA_PREPARE"), (39, "PARTIAL_UPDATE_ROWS"),
+        (40, "TRANSACTION_PAYLOAD"), (18, "EXECUTE_LOAD_QUERY"), (42, "GTID_TAGGED"), (164, "START_ENCRYPTION"),
+        (165, "QUERY_COMPRESSED"), (169, "WRITE_ROWS_COMPRESSED"), (20, "WRITE_ROWS_V0"), (99, "unknown code 99"),
+    ],
+)  # fmt: skip
+def test_refused_events_are_named(code: int, name: str) -> None:
+    file = File()
+    at = file.event(code, bytes(30))
+    error = refusal(file)
+    assert error.code == "BINLOG-004"
+    assert name in error.message
+    assert error.hint
+    assert error.where.position == f"mysql-bin.000001:{at}"
+    assert error.where.source == "s1"
+
+
+def test_transactions_before_a_fault_come_first() -> None:
+    file = File()
+    file.transaction(1)
+    at = file.event(26)
+    extent = take(file)
+    assert (extent.end, extent.transactions, extent.stop) == (at, 1, BudgetReached())
+    assert refusal(file, at).code == "BINLOG-004"
+
+
+@pytest.mark.parametrize("flags", [64, 128])
+def test_xa_is_refused(flags: int) -> None:
+    file = File()
+    file.gtid(1, flags=flags)
+    assert "XA" in refusal(file).message
+
+
+def test_xa_queries_are_refused() -> None:
+    file = File()
+    file.gtid(1)
+    file.query("XA END X'71',X'',1")
+    assert "XA" in refusal(file).message
+
+
+@pytest.mark.parametrize(
+    "sql", ["insert into t values (1)", "/* app */ UPDATE t SET a=1", "(select f())", "LOAD DATA x"]
+)
+def test_changes_by_statement_are_refused(sql: str) -> None:
+    file = File()
+    file.gtid(1)
+    file.query(sql)
+    error = refusal(file)
+    assert (error.code, error.values["statement"]) == ("BINLOG-005", sql)
+    assert "binlog_format=ROW" in error.hint
+
+
+def test_events_out_of_order_are_refused() -> None:
+    rows_first = File()
+    rows_first.rows()
+    unclosed = File()
+    unclosed.gtid(1)
+    unclosed.table_map()
+    unclosed.rows()
+    unclosed.gtid(2)
+    outside = File()
+    outside.event(161, b"")
+    outside.table_map()
+    ended = File()
+    ended.gtid(1)
+    ended.rotate()
+    for file in (rows_first, unclosed, outside, ended):
+        assert refusal(file).code == "BINLOG-006"
