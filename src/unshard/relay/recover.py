@@ -17,6 +17,7 @@ from unshard.relay.meta import disk
 from unshard.relay.writer import MAGIC
 from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 
+_HEAD_BYTES = 1 << 20
 _ROTATE, _FORMAT = 4, 15
 _REASONS = {
     packets.MORE: "an event is cut off",
@@ -61,7 +62,6 @@ def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
     if bytes(view[:4]) != MAGIC or first is None or first[4] != _FORMAT or chain.append(first):
         return Tail(0, size, "the file does not open as a binlog")
     chain.checksum = format_has_checksum(first)
-    gtids.begin_file(view[: min(size, 1 << 20)], chain.position)
     next_file = None
     verdict = chain.walk(view, view, size)
     if verdict == packets.SPECIAL:
@@ -70,6 +70,7 @@ def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
             verdict = chain.append(event)
             if verdict == packets.MORE:
                 next_file = rotate_target(event)[0]
+    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only what is good is looked into
     gtids.add(chain.take_gtids())
     dropped = size - chain.position
     return Tail(chain.position, dropped, _REASONS[verdict] if dropped else "", next_file)

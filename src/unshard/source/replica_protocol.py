@@ -23,6 +23,7 @@ _LARGEST_OFFSET = 0xFFFFFFFF
 
 _FATAL_READING_BINLOG = 1236
 _KILLED = frozenset({1053, 1077, 1078, 1079, 1317, 1927, 3169, 4031})
+_SAME_ID = 4052
 _ACCESS_DENIED = frozenset({1044, 1045, 1142, 1227})
 
 
@@ -123,6 +124,8 @@ def refusal(payload: bytes, where: Where) -> UnshardError:
         return RelayError("RELAY-001", where, cause)
     if number in _ACCESS_DENIED:
         return RelayError("RELAY-012", where, cause)
+    if number == _SAME_ID:
+        return RelayError("RELAY-011", where, cause)
     if number == _FATAL_READING_BINLOG:
         return RelayError(_fatal_code(message.lower()), where, cause)
     return RelayError("RELAY-007", where, cause)

@@ -57,6 +57,10 @@ class FaultProxy:
         with self._lock:
             self._cut_in = count
 
+    def has_cut(self) -> bool:
+        """Whether the cut that `cut_after` asked for has been made."""
+        return self._cut_in is None
+
     def flip_after(self, count: int) -> None:
         """Pass `count` more bytes from the server, then change one bit of the next, once."""
         with self._lock:

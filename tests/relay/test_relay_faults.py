@@ -1,0 +1,255 @@
+"""Connections that break, servers that die, bytes that change, a disk that fills up: nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import random
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rig import Rig, insert, newest, wait_until
+
+from unshard.errors import RelayError, SourceError
+from unshard.model.position import Location, Position
+from unshard.testing.proxy import FaultProxy
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """The kernel takes no write of this process beyond `size` bytes of a file (EFBIG), as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def purge_old(server: MariadbServer) -> None:
+    """Leave only the newest binlog; a dump thread that has not noticed its client's end would hold files back."""
+    for (number,) in server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"):
+        server.run(f"KILL {number}")
+    server.run("FLUSH BINARY LOGS")
+    wait_until(lambda: _purged(server))
+
+
+def _purged(server: MariadbServer) -> bool:
+    server.run(f"PURGE BINARY LOGS TO '{newest(server).file}'")
+    return len(server.query("SHOW BINARY LOGS")) == 1
+
+
+def test_cuts_in_the_middle_of_events(rig: Rig, upstream: MariadbServer, proxy: FaultProxy) -> None:
+    start = Location(newest(upstream))
+    insert(upstream, 60, 3000)
+    unit = rig.relay(start, proxy.port)
+    dice = random.Random(7)
+    for _ in range(6):
+        proxy.cut_after(dice.randrange(200, 40_000))
+        insert(upstream, 10, 4000)
+        wait_until(proxy.has_cut)
+
+    rig.compare(unit)
+
+    assert unit.status().reconnects >= 6
+
+
+def test_a_cut_inside_a_very_large_event(rig: Rig, upstream: MariadbServer, proxy: FaultProxy) -> None:
+    unit = rig.relay(port=proxy.port)
+    rig.catch_up(unit)
+    proxy.cut_after(17_000_000)
+    insert(upstream, 1, 20_000_000)
+
+    rig.compare(unit)
+
+    assert unit.status().reconnects >= 1
+
+
+def test_silence_is_a_lost_connection(rig: Rig, upstream: MariadbServer, proxy: FaultProxy) -> None:
+    unit = rig.relay(port=proxy.port, heartbeat_seconds=0.2)
+    rig.catch_up(unit)
+    proxy.stall()
+    insert(upstream)
+    wait_until(lambda: unit.status().reconnects > 0)
+    status = unit.status()
+    assert status.stage == "Running"
+    assert status.reconnecting_since is not None
+    assert status.trouble is not None
+    assert status.trouble.code == "RELAY-001"
+    proxy.cut()
+    proxy.flow()
+
+    rig.compare(unit)
+
+
+def test_a_quiet_source_is_not_silence(rig: Rig, upstream: MariadbServer, proxy: FaultProxy) -> None:
+    unit = rig.relay(port=proxy.port, heartbeat_seconds=0.2)
+    rig.catch_up(unit)
+    accepted = proxy.accepted
+    unit.wait_for(Position("mysql-bin.999999"), 1.2)
+    assert (unit.status().reconnects, proxy.accepted) == (0, accepted)
+
+
+def test_a_source_that_is_killed_comes_back(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    insert(upstream)
+    rig.catch_up(unit)
+    upstream.kill()
+    wait_until(lambda: unit.status().reconnecting_since is not None)
+    upstream.start()
+    insert(upstream)
+    rig.catch_up(unit)
+    assert unit.status().reconnecting_since is None
+
+    rig.compare(unit, crashed=True)
+
+
+def test_a_killed_dump_thread(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    rig.catch_up(unit)
+    for (number,) in upstream.query("SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Binlog Dump'"):
+        upstream.run(f"KILL {number}")
+    insert(upstream)
+
+    rig.compare(unit)
+
+    assert unit.status().reconnects >= 1
+
+
+def test_two_replicas_with_one_id_both_go_on(rig: Rig, upstream: MariadbServer, tmp_path: Path) -> None:
+    other = Rig(upstream, tmp_path / "other")
+    keys = {"server-id": 77}
+    units = [rig.relay(**keys), other.relay(**keys)]
+    try:
+        insert(upstream)
+        for unit in units:
+            rig.catch_up(unit)
+        assert sum(unit.status().reconnects for unit in units) >= 1
+    finally:
+        units[1].stop()
+
+
+def test_a_changed_bit_on_the_way_stops_it_and_nothing_bad_is_kept(
+    rig: Rig, upstream: MariadbServer, proxy: FaultProxy
+) -> None:
+    unit = rig.relay(port=proxy.port)
+    rig.catch_up(unit)
+    proxy.flip_after(5_000)
+    insert(upstream, 1, 100_000)
+    wait_until(lambda: unit.status().stage == "Paused")
+    with pytest.raises(RelayError) as raised:
+        unit.check()
+    assert raised.value.code == "RELAY-005"
+    assert raised.value.where.source == "s1"
+
+    unit.start()
+
+    rig.compare(unit)
+
+
+def test_a_full_disk_stops_it_and_loses_nothing(rig: Rig, upstream: MariadbServer) -> None:
+    upstream.run("FLUSH BINARY LOGS")
+    start = Location(newest(upstream))
+    insert(upstream, 40, 5_000)
+    with largest_file(100_003):
+        unit = rig.relay(start)
+        wait_until(lambda: unit.status().stage == "Paused")
+    with pytest.raises(RelayError) as raised:
+        unit.check()
+    assert raised.value.code == "RELAY-013"
+    at = unit.written
+    assert unit.log.size(at.file) == at.offset <= 100_003
+
+    unit.start()
+
+    assert rig.compare(unit)[0] == start.position.file
+
+
+def test_a_purged_binlog_names_the_oldest_there_is(rig: Rig, upstream: MariadbServer) -> None:
+    purge_old(upstream)
+    oldest = newest(upstream).file
+    gone = Position(f"mysql-bin.{newest(upstream).number - 1:06d}")
+
+    unit = rig.relay(Location(gone))
+    wait_until(lambda: unit.status().stage == "Paused")
+
+    with pytest.raises(RelayError, match="oldest") as raised:
+        unit.check()
+    assert raised.value.code == "RELAY-010"
+    assert oldest in raised.value.cause
+
+
+def test_binlogs_purged_behind_a_stopped_relay(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    insert(upstream)
+    rig.catch_up(unit)
+    unit.stop()
+    upstream.run("FLUSH BINARY LOGS")
+    purge_old(upstream)
+
+    unit.start()
+    wait_until(lambda: unit.status().stage == "Paused")
+
+    with pytest.raises(RelayError) as raised:
+        unit.check()
+    assert raised.value.code == "RELAY-010"
+
+
+def test_a_refused_password(rig: Rig, upstream: MariadbServer) -> None:
+    upstream.run("CREATE OR REPLACE USER refused@'127.0.0.1' IDENTIFIED BY 'right'")
+    unit = rig.relay(port=1)
+    unit.stop()
+    unit._endpoint = replace(upstream.endpoint, user="refused", password="wrong")
+    unit.start()
+    wait_until(lambda: unit.status().stage == "Paused")
+    with pytest.raises(SourceError) as raised:
+        unit.check()
+    assert raised.value.code == "SOURCE-002"
+    assert "wrong" not in str(raised.value)
+
+
+def test_a_reset_source_is_not_taken_for_the_same(rig: Rig) -> None:
+    with MariadbServer() as server:
+        own = Rig(server, rig.folder)
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
+        unit = own.relay(Location(newest(server)))
+        rig.units.append(unit)
+        insert(server, 5)
+        own.catch_up(unit)
+        unit.stop()
+        server.run("DO SLEEP(1.1)", "RESET MASTER")  # the format event's time tells the two files apart
+        insert(server, 50)
+        unit.start()
+        wait_until(lambda: unit.status().stage == "Paused")
+        with pytest.raises(RelayError) as raised:
+            unit.check()
+        assert raised.value.code == "RELAY-015"
+
+
+def test_another_server_needs_gtid(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    insert(upstream)
+    rig.catch_up(unit)
+    unit.stop()
+    gtid = upstream.query("SELECT @@gtid_binlog_pos")[0][0]
+    with MariadbServer() as server:
+        server.run(f"SET GLOBAL gtid_slave_pos = '{gtid}'", "RESET MASTER", f"SET GLOBAL gtid_binlog_state = '{gtid}'")
+        server.run("FLUSH BINARY LOGS")
+        server.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
+        own = Rig(server, rig.folder)
+        refused = own.relay()
+        wait_until(lambda: refused.status().stage == "Paused")
+        with pytest.raises(RelayError) as raised:
+            refused.check()
+        assert raised.value.code == "RELAY-008"
+
+        switched = own.relay(**{"enable-gtid": True})
+        rig.units += [refused, switched]
+        names = own.compare(switched)
+        assert names == ("mysql-bin.000002",)
+        assert str(switched.log.sub_directory) == f"0-{server.port}.000002"
