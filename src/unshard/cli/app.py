@@ -34,9 +34,9 @@ def run(
     source: Annotated[
         list[Path], typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; once for each source.")
     ],
-    log: Annotated[
-        Path, typer.Option("--log", metavar="FILE", help="Where Spark's and our own log lines go.")
-    ] = Path("unshard.log"),
+    log: Annotated[Path, typer.Option("--log", metavar="FILE", help="Where Spark's and our own log lines go.")] = Path(
+        "unshard.log"
+    ),
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 

@@ -172,13 +172,19 @@ def _render(
         offsets[row + 1] = cython.cast(int32_t, text.length)
 
 
+# Constants of splitmix64, as C variables: literals beyond 63 bits would be Python numbers.
+_STEP = cython.declare(uint64_t, 0x9E3779B97F4A7C15)
+_FIRST = cython.declare(uint64_t, 0xBF58476D1CE4E5B9)
+_SECOND = cython.declare(uint64_t, 0x94D049BB133111EB)
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
 def _mix(value: uint64_t) -> uint64_t:
     """Spread every bit over all (the finaliser of splitmix64)."""
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB
+    value = (value ^ (value >> 30)) * _FIRST
+    value = (value ^ (value >> 27)) * _SECOND
     return value ^ (value >> 31)
 
 
@@ -186,11 +192,11 @@ def _mix(value: uint64_t) -> uint64_t:
 @cython.exceptval(check=False)
 def _hash(at: Bytes, size: cython.Py_ssize_t) -> uint64_t:
     """Eight bytes a step, little-endian; the length is mixed in, so that trailing zeros count."""
-    found: uint64_t = 0x9E3779B97F4A7C15 ^ cython.cast(uint64_t, size)
+    found: uint64_t = _STEP ^ cython.cast(uint64_t, size)
     word: uint64_t = 0
     while size >= 8:
         memcpy(cython.address(word), at, 8)
-        found = _mix(found ^ word) + 0x9E3779B97F4A7C15
+        found = _mix(found ^ word) + _STEP
         at += 8
         size -= 8
     word = 0

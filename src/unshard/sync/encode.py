@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.kernels.literals import partition_of, render
-from unshard.model.change import ENCODED_SCHEMA, Op
+from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, quote_name
 from unshard.sync.batch import TablePlan, TargetPlan
 
@@ -40,7 +40,7 @@ def encode(
     chose. Called in a Spark task; pure.
     """
     target = plan.target
-    op = batch.column("op").to_numpy(zero_copy_only=False)
+    op = batch.column(0).to_numpy(zero_copy_only=False)
     before = np.flatnonzero(op == Op.UPDATE_BEFORE)
     key = _keys(plan, batch)
     new_op = np.where(op == Op.UPDATE_AFTER, np.int8(Op.UPDATE), op).astype(np.int8)
@@ -65,7 +65,7 @@ def encode(
     else:
         chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
     new_op, part = new_op[index], part[index]
-    seq = batch.column("seq").to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
+    seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
     old_key = _old_keys(key, index, new_op) if target.ordered else pa.nulls(len(index), pa.binary())
     columns = [
         pa.array(np.full(len(index), target.id, dtype=np.int32)),
@@ -81,8 +81,8 @@ def encode(
 
 def _keys(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
     target = plan.target
-    columns = [plan.table.column(name) for name in target.key]
-    arrays = [_exact(batch.column(column.name)) for column in columns]
+    columns, values = _chosen(plan, batch, target.key)
+    arrays = [_exact(value) for value in values]
     if len(columns) == 1 and not target.keyless:
         prefixes = [b""]
     else:
@@ -122,9 +122,15 @@ def _render_columns(
     plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, prefixes: list[bytes], suffix: bytes
 ) -> pa.Array:
     rows = batch if wanted.all() else batch.filter(pa.array(wanted))
-    columns = [plan.table.column(name) for name in plan.target.columns]
-    arrays = [rows.column(column.name) for column in columns]
+    columns, arrays = _chosen(plan, rows, plan.target.columns)
     return render(arrays, prefixes, suffix, [is_bare(column) for column in columns])
+
+
+def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> tuple[list[Column], list[pa.Array]]:
+    """Columns and their values, by place: the table may have a column called `op` or `seq` itself."""
+    places = {column.name: place for place, column in enumerate(plan.table.columns)}
+    columns = [plan.table.columns[places[name]] for name in names]
+    return columns, [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
 
 
 def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:

@@ -28,6 +28,9 @@ class Log(Protocol):
     def path(self, file: str) -> Path:
         """Where the file of that upstream name lies."""
 
+    def next_file(self, file: str) -> str | None:
+        """The name of the file behind `file`, or None where there is none yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -62,6 +65,8 @@ Work = Rows | Ddl | Move
 def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
     """The next work behind `at`, reading no byte at or behind `written`. Raises BinlogError for damaged bytes."""
     file = at.position.file
+    if Position(file) > written:
+        return None
     path = log.path(file)
     size = written.offset if file == written.file else path.stat().st_size
     offset = max(at.position.offset, FIRST_OFFSET)
@@ -76,9 +81,11 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
         return Rows(Position(file, offset), end, path, checksum, extent)
     if isinstance(extent.stop, Statement):
         stop = extent.stop
-        return Ddl(Position(file, stop.start), _location(end, file, stop.end, (stop.gtid,)), stop)
+        done = (stop.gtid,) if stop.whole else ()
+        return Ddl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
     if isinstance(extent.stop, Rotate):
-        return Move(Location(Position(extent.stop.next_file, FIRST_OFFSET), end.gtid))
+        following = extent.stop.next_file or log.next_file(file)
+        return Move(Location(Position(following), end.gtid)) if following else None
     return Move(end) if extent.end > offset else None
 
 

@@ -14,6 +14,7 @@ ordered, so they never get it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,7 +100,7 @@ def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape) ->
     for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), 1):
         inner = turns[(turns > start) & (turns < end)]
         bounds = [start, *inner.tolist(), end]
-        runs = zip(bounds, bounds[1:], strict=False)
+        runs = itertools.pairwise(bounds)
         statements = [s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b)]
         yield Chunk(number, end - start, tuple(statements))
 

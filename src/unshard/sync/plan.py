@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,5 +82,5 @@ def _ranges(path: Path, file: str, start: int, end: int, pieces: int) -> tuple[R
     if pieces > 1:
         with path.open("rb") as handle, mmap.mmap(handle.fileno(), end, prot=mmap.PROT_READ) as data:
             bounds = sorted({start, *splits(data, start, end, pieces), end})
-    spans = zip(bounds, bounds[1:], strict=False)
+    spans = itertools.pairwise(bounds)
     return tuple(Range(str(path), file, a, b, n << 40) for n, (a, b) in enumerate(spans))

@@ -1,0 +1,109 @@
+"""`unshard run`: one process that is a whole migration: Spark, a thread a source, the display, clean ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+from rich.console import Console
+
+from unshard.cli.display import show
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import plan_subtasks
+from unshard.errors import UnshardError
+from unshard.log import configure, logger
+from unshard.spark.session import spark_session
+from unshard.worker.build import build_subtask, check_before_start
+from unshard.worker.subtask import Subtask
+
+
+def run_task(task_path: Path, source_paths: Sequence[Path], log_file: Path, console: Console) -> None:
+    """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed.
+
+    Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
+    """
+    task = load_task(task_path)
+    sources = [load_source(path) for path in source_paths]
+    for notice in (*task.notices, *(notice for source in sources for notice in source.notices)):
+        console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
+    configs = plan_subtasks(task, sources)
+    for config in configs:
+        check_before_start(config)
+    configure(log_file)
+    with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
+        subtasks = [build_subtask(config, configs, spark) for config in configs]
+        crew = Crew(tuple(subtasks))
+        with _signals(crew.stop, console):
+            crew.start()
+            show(console, crew.readings, crew.ended)
+        crew.join()
+    console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
+
+
+@dataclass(slots=True)
+class Crew:
+    """The threads of a run. The first failure stops the others; each finishes the batch in hand."""
+
+    subtasks: tuple[Subtask, ...]
+    stop: Event = field(default_factory=Event)
+    ended: Event = field(default_factory=Event)
+    errors: list[BaseException] = field(default_factory=list)
+    _threads: list[Thread] = field(default_factory=list)
+
+    def start(self) -> None:
+        for subtask in self.subtasks:
+            thread = Thread(target=self._run, args=(subtask,), name=f"subtask {subtask.source}")
+            self._threads.append(thread)
+            thread.start()
+
+    def join(self) -> None:
+        """Wait for all threads. Raises the first failure; those of other sources are in the log."""
+        for thread in self._threads:
+            thread.join()
+        if self.errors:
+            raise self.errors[0]
+
+    def readings(self) -> list[object]:
+        return [subtask.status() for subtask in self.subtasks]
+
+    def _run(self, subtask: Subtask) -> None:
+        log = logger("run", source=subtask.source)
+        try:
+            subtask.run(self.stop)
+            log.info("ended", unit=subtask.unit)
+        except UnshardError as error:
+            log.error("failed", **error.to_dict())
+            self.errors.append(error)
+            self.stop.set()
+        except BaseException as error:
+            log.exception("failed by a bug")
+            self.errors.append(error)
+            self.stop.set()
+            raise
+        finally:
+            if all(thread is threading.current_thread() or not thread.is_alive() for thread in self._threads):
+                self.ended.set()
+
+
+@contextmanager
+def _signals(stop: Event, console: Console) -> Iterator[None]:
+    """SIGINT and SIGTERM set `stop`; a second one takes the usual effect, and loses nothing either."""
+
+    def ask(number: int, frame: object) -> None:
+        del frame
+        stop.set()
+        console.print("stopping: finishing the batch in hand")
+        signal.signal(number, signal.default_int_handler)
+
+    kept = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

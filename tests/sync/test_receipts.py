@@ -1,0 +1,76 @@
+"""Receipts on a real server: claim, open, advance, close, and what a zombie meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from unshard.errors import SyncError
+from unshard.model.position import Position
+from unshard.target import receipts
+from unshard.target.meta import MetaTables
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+BATCH = receipts.OpenBatch(1, Position("b.000001", 4), Position("b.000001", 99), {"kind": "rows", "end_gtid": ""})
+
+
+@pytest.fixture
+def meta(target_server: MariadbServer, schema: str) -> MetaTables:
+    return MetaTables(schema, "task")
+
+
+@pytest.fixture
+def connection(target_server: MariadbServer, meta: MetaTables) -> Iterator[Any]:
+    found = target_server.connection()
+    meta.create(found)
+    meta.create(found)
+    yield found
+    found.close()
+
+
+def advance(connection: Any, meta: MetaTables, epoch: int, chunk: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(receipts.advance_statement(meta, "s'1", 0, epoch, 1, chunk))
+        return int(cursor.rowcount)
+
+
+def test_each_claim_raises_the_epoch(connection: Any, meta: MetaTables) -> None:
+    assert [receipts.claim(connection, meta, "s'1").epoch for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_chunk_advances_once(connection: Any, meta: MetaTables) -> None:
+    claim = receipts.claim(connection, meta, "s'1")
+    receipts.open_batch(connection, meta, "s'1", claim.epoch, BATCH, 2)
+    assert advance(connection, meta, claim.epoch, 1) == 1
+    assert advance(connection, meta, claim.epoch, 1) == 0
+    assert advance(connection, meta, claim.epoch, 3) == 0
+    assert receipts.chunks_done(connection, meta, "s'1", 0, claim.epoch, 1) == 1
+
+
+def test_an_open_batch_outlives_its_driver_with_its_chunks(connection: Any, meta: MetaTables) -> None:
+    first = receipts.claim(connection, meta, "s'1")
+    receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 1)
+    advance(connection, meta, first.epoch, 1)
+    second = receipts.claim(connection, meta, "s'1")
+    assert second.open_batch == BATCH
+    assert receipts.chunks_done(connection, meta, "s'1", 0, second.epoch, 1) == 1
+    assert advance(connection, meta, second.epoch, 2) == 1
+
+
+def test_a_zombie_can_neither_advance_nor_open_nor_close(connection: Any, meta: MetaTables) -> None:
+    first = receipts.claim(connection, meta, "s'1")
+    receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 1)
+    second = receipts.claim(connection, meta, "s'1")
+    assert advance(connection, meta, first.epoch, 1) == 0
+    with pytest.raises(SyncError, match="SYNC-001"):
+        receipts.chunks_done(connection, meta, "s'1", 0, first.epoch, 1)
+    with pytest.raises(SyncError, match="SYNC-001"):
+        receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 1)
+    with connection.cursor() as cursor, pytest.raises(SyncError, match="SYNC-001"):
+        receipts.mark_done(cursor, meta, "s'1", first.epoch, 1)
+    with connection.cursor() as cursor:
+        receipts.mark_done(cursor, meta, "s'1", second.epoch, 1)
+    assert receipts.claim(connection, meta, "s'1").open_batch is None
