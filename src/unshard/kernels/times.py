@@ -15,6 +15,9 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.unshard.kernels.columns import INVALID, TRUNCATED, Bytes, Sink, fail, put_digits, room, u8
 
 _WIDEST = cython.declare(cython.int, 32)
+# Numbers beyond 32 bits are C variables: as literals they would be Python numbers.
+_LAST_SECOND = cython.declare(uint64_t, 99991231235959)
+_DATETIME_ZERO = cython.declare(int64_t, 0x8000000000)
 
 
 @cython.cfunc
@@ -129,7 +132,7 @@ def read_datetime_old(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     memcpy(cython.address(value), at, 8)
     day: uint64_t = value // 1000000
     clock: uint32_t = cython.cast(uint32_t, value % 1000000)
-    if value > 99991231235959 or day // 100 % 100 > 12 or day % 100 > 31:
+    if value > _LAST_SECOND or day // 100 % 100 > 12 or day % 100 > 31:
         return fail(column, INVALID)
     if clock // 10000 > 23 or clock // 100 % 100 > 59 or clock % 100 > 59:
         return fail(column, INVALID)
@@ -215,7 +218,7 @@ def read_datetime(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     size: cython.int = 5 + ((column.scale + 1) >> 1)
     if end - at < size:
         return fail(column, TRUNCATED)
-    packed: int64_t = _big_endian(at, 5) - 0x8000000000
+    packed: int64_t = _big_endian(at, 5) - _DATETIME_ZERO
     micros: int64_t = _micros(at + 5, column.scale)
     if packed < 0 or micros > 999999:
         return fail(column, INVALID)
