@@ -414,6 +414,10 @@ DDL: dict[str, Entry] = {
         "the target does not know collation {collation}, the default for what the statement creates: {statement}",
         "replace the statement by one that names a character set and collation which the target has",
     ),
+    "DDL-011": Entry(
+        "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
+        "copy that table to the target by hand, then skip the statement; or keep both names out, or let both through",
+    ),
 }
 
 ENGINE: dict[str, Entry] = {

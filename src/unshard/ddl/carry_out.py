@@ -1,0 +1,126 @@
+"""Run what is left of an intent on the target, each of its statements once.
+
+| it dies | what the next process finds |
+|---|---|
+| before the intent is stored | nothing happened; the statement is planned anew |
+| before a statement is run | the structure from before it: run |
+| after it ran, before the caller noted it | the structure from after it: done |
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import MySQLdb
+
+from unshard.ddl.intent import Decision, Intent, Step, Structures, decide, same
+from unshard.ddl.lex import tokens
+from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
+from unshard.ddl.session import event_session, is_connection_fault, neutral_session
+from unshard.errors import DdlError
+from unshard.model.table import TableName
+from unshard.mysql.structure import create_statement
+
+NO_SUCH_TABLE = frozenset({1146, 1049})
+
+
+def carry_out(
+    connection: Any,
+    intent: Intent,
+    reach: Callable[[str], None],
+    note_done: Callable[[int], None],
+    *,
+    resumed: bool,
+) -> None:
+    """Run every step that is not done, in order, on a connection without an open transaction.
+
+    Args:
+        reach: crash points `ddl:execute:before`, `ddl:execute:after`, `ddl:noted`.
+        note_done: stores durably how many steps are done; called after each step.
+        resumed: whether an earlier attempt (of this or another process) had this intent. False only at the first.
+
+    Raises DdlError DDL-006 for a structure that is neither from before nor from after, DDL-007 where only a human
+    can tell, DDL-008 where the server refuses; MySQLdb.Error for a lost connection, after which it may be called
+    again with `resumed=True`. Idempotent by that.
+    """
+    for number in range(intent.done, len(intent.steps)):
+        step = intent.steps[number]
+        actual = structures(connection, step)
+        match decide(step, actual, resumed=resumed and number == intent.done):
+            case Decision.RUN:
+                reach("ddl:execute:before")
+                _execute(connection, intent, step)
+                reach("ddl:execute:after")
+            case Decision.CONFLICT:
+                raise _conflict(intent, step, actual)
+            case Decision.UNCLEAR:
+                raise DdlError("DDL-007", intent.context.where, values={"statement": step.statement})
+            case Decision.DONE:
+                pass
+        note_done(number + 1)
+        reach("ddl:noted")
+
+
+def structures(connection: Any, step: Step) -> Structures:
+    """The target's real SHOW CREATE of all that the step speaks of."""
+    with neutral_session(connection):
+        return {name: _structure(connection, step, name) for name in step.before}
+
+
+def _structure(connection: Any, step: Step, name: str) -> str | None:
+    if step.kind.on_schema:
+        return show_create_database(connection, tokens(name)[0].value)
+    try:
+        return create_statement(connection, unquoted(name))
+    except MySQLdb.Error as error:
+        if error.args and error.args[0] in NO_SUCH_TABLE:
+            return None
+        raise
+
+
+def unquoted(name: str) -> TableName:
+    """The table of a key of `Structures`."""
+    schema, _, table = tokens(name)
+    return TableName(schema.value, table.value)
+
+
+def _execute(connection: Any, intent: Intent, step: Step) -> None:
+    """Run a step and look at what came of it; a refusal whose effect is there was an earlier attempt's success."""
+    context = intent.context
+    try:
+        with event_session(connection, context, step.kind, step.statement), connection_cursor(connection) as cursor:
+            cursor.execute(step.statement)
+    except MySQLdb.Error as error:
+        if is_connection_fault(error):
+            raise
+        if decide(step, structures(connection, step), resumed=True) is not Decision.DONE:
+            where = replace(context.where, table=", ".join(step.before))
+            raise DdlError("DDL-008", where, server_text(error), {"statement": step.statement}) from error
+    actual = structures(connection, step)
+    if any(not same(actual[name], text) for name, text in step.after.items()):
+        raise _conflict(intent, step, actual)
+
+
+def _conflict(intent: Intent, step: Step, actual: Structures) -> DdlError:
+    names = [
+        name
+        for name, text in actual.items()
+        if not same(text, step.after[name]) and (not same(text, step.before[name]) or len(actual) == 1)
+    ] or list(actual)
+    cause = "\n".join(_side_by_side(name, step.before[name], step.after[name], actual[name]) for name in names)
+    table = ", ".join(names)
+    return DdlError(
+        "DDL-006", replace(intent.context.where, table=table), cause, {"table": table, "statement": step.statement}
+    )
+
+
+def _side_by_side(name: str, before: str | None, after: str | None, found: str | None) -> str:
+    """Three texts and the lines in which the found one differs from the expected one."""
+    texts = {"before": before, "expected after": after, "found": found}
+    blocks = [f"--- {name}, {title}:\n{text or '(is not there)'}" for title, text in texts.items()]
+    lines = difflib.ndiff((after or "").splitlines(), (found or "").splitlines())
+    differing = [line for line in lines if line[:1] in "+-"]
+    return "\n".join([*blocks, "--- expected (-) and found (+) differ in:", *differing])

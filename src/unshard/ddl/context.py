@@ -1,0 +1,138 @@
+"""What a statement was run under upstream, as its event in the binlog tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from unshard.errors import Where
+
+_MODES: Mapping[int, str] = {
+    0: "REAL_AS_FLOAT",
+    1: "PIPES_AS_CONCAT",
+    2: "ANSI_QUOTES",
+    3: "IGNORE_SPACE",
+    4: "IGNORE_BAD_TABLE_OPTIONS",
+    5: "ONLY_FULL_GROUP_BY",
+    6: "NO_UNSIGNED_SUBTRACTION",
+    7: "NO_DIR_IN_CREATE",
+    8: "POSTGRESQL",
+    9: "ORACLE",
+    10: "MSSQL",
+    11: "DB2",
+    12: "MAXDB",
+    13: "NO_KEY_OPTIONS",
+    14: "NO_TABLE_OPTIONS",
+    15: "NO_FIELD_OPTIONS",
+    16: "MYSQL323",
+    17: "MYSQL40",
+    18: "ANSI",
+    19: "NO_AUTO_VALUE_ON_ZERO",
+    20: "NO_BACKSLASH_ESCAPES",
+    21: "STRICT_TRANS_TABLES",
+    22: "STRICT_ALL_TABLES",
+    23: "NO_ZERO_IN_DATE",
+    24: "NO_ZERO_DATE",
+    25: "ALLOW_INVALID_DATES",
+    26: "ERROR_FOR_DIVISION_BY_ZERO",
+    27: "TRADITIONAL",
+    28: "NO_AUTO_CREATE_USER",
+    29: "HIGH_NOT_PRECEDENCE",
+    30: "NO_ENGINE_SUBSTITUTION",
+    31: "PAD_CHAR_TO_FULL_LENGTH",
+}
+"""Bits of the sql_mode status variable that mean the same in MySQL and MariaDB, or are MariaDB's alone."""
+
+_MARIADB_MODES: Mapping[int, str] = {
+    32: "EMPTY_STRING_IS_NULL",
+    33: "SIMULTANEOUS_ASSIGNMENT",
+    34: "TIME_ROUND_FRACTIONAL",
+}
+_MYSQL_MODES: Mapping[int, str] = {32: "TIME_TRUNCATE_FRACTIONAL"}
+
+STRICT_MODES = frozenset(
+    {
+        "NO_ZERO_IN_DATE",
+        "NO_ZERO_DATE",
+        "ERROR_FOR_DIVISION_BY_ZERO",
+        "NO_AUTO_CREATE_USER",
+        "STRICT_TRANS_TABLES",
+        "STRICT_ALL_TABLES",
+        "TRADITIONAL",
+    }
+)
+"""Left out on the target: a statement that the source took must not fail there for being looked at more strictly."""
+
+_QUOTING_BY_NAME = frozenset({"ANSI", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB"})
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The session of one statement upstream.
+
+    Args:
+        schema: default schema, "" where there was none.
+        sql_mode: the event's bit mask, or names with commas.
+        timestamp: seconds since 1970, with the fraction where the event has one; what NOW() gave.
+        time_zone: an offset or a name. "" where the event has none, which means that nothing in it depends on it.
+            Never SYSTEM: the caller puts in what that was upstream.
+        collation_connection, collation_server: ids as in the event; 0 where it has none. The text itself is decoded.
+        explicit_defaults_for_timestamp: None where the event doesn't say; the target's own setting counts then.
+        mariadb: whether a MariaDB wrote it (only there `/*M! … */` is run).
+        lower_case_names: whether the source folds names of schemas and tables (`lower_case_table_names` is 1); row
+            events have them folded, statements don't.
+        where: source and position, for errors.
+    """
+
+    schema: str = ""
+    sql_mode: int | str = 0
+    timestamp: float = 0.0
+    time_zone: str = ""
+    collation_connection: int = 0
+    collation_server: int = 0
+    explicit_defaults_for_timestamp: bool | None = None
+    mariadb: bool = True
+    lower_case_names: bool = False
+    where: Where = field(default_factory=Where)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the sql_mode, in the order of their bits. Raises ValueError for a bit without a name."""
+        if isinstance(self.sql_mode, str):
+            return tuple(name.strip().upper() for name in self.sql_mode.split(",") if name.strip())
+        known = {**_MODES, **(_MARIADB_MODES if self.mariadb else _MYSQL_MODES)}
+        if not self.mariadb:
+            known.pop(4)  # "not used" there
+        return tuple(_name(known, bit) for bit in range(self.sql_mode.bit_length()) if self.sql_mode >> bit & 1)
+
+    @property
+    def target_modes(self) -> tuple[str, ...]:
+        """The modes for a session that runs the statement again: those that decide its meaning, nothing strict.
+
+        IGNORE_SPACE is taken as it was, never added: with it a column called `count` can't stand before a bracket.
+        """
+        kept = [name for name in self.modes if name not in STRICT_MODES]
+        return tuple(dict.fromkeys([*kept, "ALLOW_INVALID_DATES"]))
+
+    @property
+    def ansi_quotes(self) -> bool:
+        return "ANSI_QUOTES" in self.modes or not _QUOTING_BY_NAME.isdisjoint(self.modes)
+
+    @property
+    def backslash_escapes(self) -> bool:
+        return "NO_BACKSLASH_ESCAPES" not in self.modes
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Context:
+        return cls(**{**form, "where": Where(**form["where"])})
+
+
+def _name(known: Mapping[int, str], bit: int) -> str:
+    if bit not in known:
+        raise ValueError(f"bit {bit} of sql_mode is not known")
+    return known[bit]

@@ -1,0 +1,134 @@
+"""What is written down before a statement is run, and what the target's real structure says about it afterwards.
+
+| found on the target | before = after | answer |
+|---|---|---|
+| equal to *after* | no | DONE |
+| equal to *before* | no | RUN |
+| equal to both | yes, and a second run changes nothing more | RUN |
+| equal to both | yes, and nothing is to be done | DONE |
+| equal to both | yes, and a second run would undo or double the first | RUN at first, UNCLEAR after a crash |
+| anything else | either | CONFLICT |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from unshard.ddl.context import Context
+from unshard.ddl.lex import TokenKind, tokens
+from unshard.ddl.statement import Ddl, Kind
+
+Structures = Mapping[str, str | None]
+"""SHOW CREATE by quoted name of a table or database on the target; None where there is none."""
+
+
+class Again(StrEnum):
+    """What a second run does to a target whose structure the statement leaves as it was."""
+
+    NOTHING = "nothing"
+    HARMLESS = "harmless"
+    HARMFUL = "harmful"
+
+
+class Decision(StrEnum):
+    DONE = "done"
+    RUN = "run"
+    UNCLEAR = "unclear"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation: its text, already with the target's names, and the structures around it."""
+
+    statement: str
+    kind: Kind
+    again: Again
+    before: Structures
+    after: Structures
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """All of one upstream statement, stored by the caller before any of it is run. `done` steps are through."""
+
+    position_begin: str
+    position_end: str
+    context: Context
+    steps: tuple[Step, ...]
+    done: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {**asdict(self), "context": self.context.to_dict()}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Intent:
+        steps = tuple(
+            Step(step["statement"], Kind(step["kind"]), Again(step["again"]), step["before"], step["after"])
+            for step in form["steps"]
+        )
+        context = Context.from_dict(form["context"])
+        return cls(form["position_begin"], form["position_end"], context, steps, form["done"])
+
+
+def decide(step: Step, actual: Structures, *, resumed: bool) -> Decision:
+    """What is left to do of a step. `resumed`: an earlier attempt may have run it. Pure; the module's table."""
+    before, after, found = (_normal(structures) for structures in (step.before, step.after, actual))
+    if before != after:
+        if found == after:
+            return Decision.DONE
+        return Decision.RUN if found == before else Decision.CONFLICT
+    if found != before:
+        return Decision.CONFLICT
+    match step.again:
+        case Again.NOTHING:
+            return Decision.DONE
+        case Again.HARMLESS:
+            return Decision.RUN
+        case Again.HARMFUL:
+            return Decision.UNCLEAR if resumed else Decision.RUN
+
+
+def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
+    """What a second run of a statement does where the structures around it are equal.
+
+    Rows behind the statement are not applied yet, so emptying or rebuilding a table twice is as good as once.
+    Moving rows between tables or values between columns is not.
+    """
+    if ddl.kind in (Kind.DROP_TABLE, Kind.DROP_DATABASE) and all(text is None for text in before.values()):
+        return Again.NOTHING
+    if ddl.kind in (Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
+        return Again.HARMLESS if ddl.or_replace else Again.NOTHING
+    swaps = any(action in ("EXCHANGE", "CHANGE") or action.startswith("RENAME") for action in ddl.actions)
+    if ddl.kind is Kind.RENAME_TABLE or swaps:
+        return Again.NOTHING if ddl.if_exists and all(text is None for text in before.values()) else Again.HARMFUL
+    return Again.HARMLESS
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Whether two SHOW CREATE texts say the same: counters, blanks, capitals and version marks don't count."""
+    return _normal({"": one}) == _normal({"": other})
+
+
+def _normal(structures: Structures) -> dict[str, tuple[str, ...] | None]:
+    return {name: None if text is None else _normal_text(text) for name, text in structures.items()}
+
+
+def _normal_text(text: str) -> tuple[str, ...]:
+    """The statement's tokens, keywords in capitals, without the AUTO_INCREMENT counter (which is data)."""
+    parts = [
+        f"`{token.value}`" if token.kind is TokenKind.NAME else token.word or token.value for token in tokens(text)
+    ]
+    kept: list[str] = []
+    at = 0
+    while at < len(parts):
+        if parts[at : at + 2] == ["AUTO_INCREMENT", "="]:
+            at += 3
+        else:
+            kept.append(parts[at])
+            at += 1
+    return tuple(kept)

@@ -1,0 +1,190 @@
+"""One SQL text to a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
+
+Only names are looked for. What else a statement says is left to the server that runs it, so an ALTER with options
+of a server that is not out yet is taken as any other.
+"""
+
+from __future__ import annotations
+
+from unshard.ddl.context import Context
+from unshard.ddl.cursor import Cursor, read_table
+from unshard.ddl.lex import tokens
+from unshard.ddl.skip import skip_reason
+from unshard.ddl.statement import Ddl, Kind, NamePlace, Role, Skipped
+from unshard.ddl.table_parts import alter_names, body_end, mentions, says_charset
+from unshard.errors import DdlError
+
+
+def classify(sql: str, context: Context) -> Ddl | Skipped:
+    """What the statement is. Pure.
+
+    Raises DdlError DDL-001 where it can't be read and DDL-002 where it is none that we carry; both hold the text.
+    """
+    found = tokens(
+        sql,
+        ansi_quotes=context.ansi_quotes,
+        backslash_escapes=context.backslash_escapes,
+        mariadb=context.mariadb,
+        where=context.where,
+    )
+    at = Cursor(sql, found, context)
+    at.skip_set_statement()
+    reason = skip_reason(at.rest())
+    if reason is not None:
+        return Skipped(reason)
+    statement = _statement(at)
+    at.expect_end()
+    return statement
+
+
+def classify_ddl(sql: str, context: Context) -> Ddl:
+    """`classify` for a text that must be DDL of ours. Raises DdlError as it does, and DDL-002 for a skipped one."""
+    statement = classify(sql, context)
+    if isinstance(statement, Skipped):
+        raise DdlError("DDL-002", context.where, f"it is passed over: {statement.reason}", {"statement": sql})
+    return statement
+
+
+def _statement(at: Cursor) -> Ddl:
+    verb = at.word()
+    match verb:
+        case "CREATE":
+            return _create(at)
+        case "ALTER":
+            return _alter(at)
+        case "DROP":
+            return _drop(at)
+        case "TRUNCATE":
+            return _truncate(at)
+        case "RENAME":
+            return _rename(at)
+    raise at.refuse("it is no statement on tables or schemas")
+
+
+def _create(at: Cursor) -> Ddl:
+    at.take("CREATE")
+    or_replace = at.take("OR", "REPLACE")
+    at.take("ONLINE") or at.take("OFFLINE")
+    if at.take("DATABASE") or at.take("SCHEMA"):
+        there = at.take("IF", "NOT", "EXISTS")
+        return _on_schema(at, Kind.CREATE_DATABASE, if_not_exists=there, or_replace=or_replace)
+    if at.take("TABLE"):
+        return _create_table(at, or_replace)
+    for modifier in ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"):
+        at.take(modifier)
+    if at.take("INDEX"):
+        there = at.take("IF", "NOT", "EXISTS")
+        at.skip_to("ON")
+        table = read_table(at, Role.OBJECT)
+        at.to_end()
+        return at.ddl(Kind.CREATE_INDEX, (table,), if_not_exists=there, or_replace=or_replace)
+    if at.word() == "TEMPORARY":
+        raise at.refuse("a temporary table is in the log, so its session did not log in ROW format")
+    raise at.refuse("only CREATE of TABLE, INDEX and DATABASE is carried")
+
+
+def _create_table(at: Cursor, or_replace: bool) -> Ddl:
+    there = at.take("IF", "NOT", "EXISTS")
+    own = read_table(at, Role.OBJECT)
+    model: tuple[NamePlace, ...] = ()
+    if at.take("LIKE") or at.take_symbol_word("(", "LIKE"):
+        model = (read_table(at, Role.MODEL),)
+        at.take_symbol(")")
+        body = None
+    else:
+        body = body_end(at.rest())
+    rest = at.rest()
+    if any(token.word == "SELECT" and not at.after_dot(token) for token in rest):
+        raise at.refuse("CREATE TABLE … SELECT with its SELECT: its session did not log in ROW format")
+    places = (own, *model, *mentions(at))
+    return at.ddl(
+        Kind.CREATE_TABLE,
+        places,
+        if_not_exists=there,
+        or_replace=or_replace,
+        cut=at.trailing("START", "TRANSACTION"),
+        body=body,
+        charset_given=body is not None and says_charset(rest, body),
+    )
+
+
+def _alter(at: Cursor) -> Ddl:
+    at.take("ALTER")
+    if at.take("DATABASE") or at.take("SCHEMA"):
+        if any(token.word == "UPGRADE" for token in at.rest()):
+            raise at.refuse("UPGRADE DATA DIRECTORY NAME concerns the source's own files")
+        return _on_schema(at, Kind.ALTER_DATABASE)
+    at.take("ONLINE") or at.take("OFFLINE")
+    at.take("IGNORE")
+    if not at.take("TABLE"):
+        raise at.refuse("only ALTER of TABLE and DATABASE is carried")
+    there = at.take("IF", "EXISTS")
+    own = read_table(at, Role.OBJECT)
+    at.skip_wait()
+    named, actions = alter_names(at)
+    if {"DISCARD", "IMPORT"} & actions:
+        raise at.refuse("DISCARD and IMPORT move table files, which are not in the log")
+    return at.ddl(Kind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions)
+
+
+def _drop(at: Cursor) -> Ddl:
+    at.take("DROP")
+    if at.take("DATABASE") or at.take("SCHEMA"):
+        return _on_schema(at, Kind.DROP_DATABASE, if_exists=at.take("IF", "EXISTS"))
+    if at.take("TABLE") or at.take("TABLES"):
+        there = at.take("IF", "EXISTS")
+        places = [read_table(at, Role.OBJECT)]
+        while at.take_symbol(","):
+            places.append(read_table(at, Role.OBJECT))
+        at.skip_wait()
+        at.take("RESTRICT") or at.take("CASCADE")
+        return at.ddl(Kind.DROP_TABLE, tuple(places), if_exists=there)
+    at.take("ONLINE") or at.take("OFFLINE")
+    if at.take("INDEX"):
+        there = at.take("IF", "EXISTS")
+        at.skip_to("ON")
+        table = read_table(at, Role.OBJECT)
+        at.to_end()
+        return at.ddl(Kind.DROP_INDEX, (table,), if_exists=there)
+    raise at.refuse("only DROP of TABLE, INDEX and DATABASE is carried")
+
+
+def _truncate(at: Cursor) -> Ddl:
+    at.take("TRUNCATE")
+    at.take("TABLE")
+    table = read_table(at, Role.OBJECT)
+    at.skip_wait()
+    return at.ddl(Kind.TRUNCATE_TABLE, (table,))
+
+
+def _rename(at: Cursor) -> Ddl:
+    at.take("RENAME")
+    if not (at.take("TABLE") or at.take("TABLES")):
+        raise at.refuse("only RENAME of TABLE is carried")
+    there = at.take("IF", "EXISTS")
+    places: list[NamePlace] = []
+    while True:
+        places.append(read_table(at, Role.OBJECT))
+        at.skip_wait()
+        if not at.take("TO"):
+            raise at.refuse("TO is missing")
+        places.append(read_table(at, Role.NEW))
+        if not at.take_symbol(","):
+            return at.ddl(Kind.RENAME_TABLE, tuple(places), if_exists=there)
+
+
+def _on_schema(
+    at: Cursor, kind: Kind, *, if_exists: bool = False, if_not_exists: bool = False, or_replace: bool = False
+) -> Ddl:
+    name, place = at.schema_name(may_be_missing=kind is Kind.ALTER_DATABASE)
+    at.to_end()
+    return Ddl(
+        kind,
+        at.text,
+        at.context,
+        name,
+        schema_place=place,
+        if_exists=if_exists,
+        if_not_exists=if_not_exists,
+        or_replace=or_replace,
+    )

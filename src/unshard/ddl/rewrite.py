@@ -1,0 +1,72 @@
+"""Steps *route* and *split* for statements: new names in the old text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.model.table import TableName, quote_name
+
+Route = Callable[[TableName], TableName]
+
+
+def rewrite(ddl: Ddl, route: Route, route_schema: Callable[[str], str]) -> str:
+    """The statement with every table name routed, in backticks and with its schema; all else stays byte for byte.
+
+    `route_schema` is asked only for statements on a schema. Names that are only mentioned (REFERENCES) are routed too.
+    """
+    changes = [(place.start, place.end, route(place.name).quoted) for place in ddl.places]
+    if ddl.schema_place is not None:
+        start, end = ddl.schema_place
+        name = quote_name(route_schema(ddl.schema))
+        changes.append((start, end, f" {name}" if start == end else name))
+    if ddl.cut is not None:
+        changes.append((*ddl.cut, ""))
+    text = ddl.text
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def routed(ddl: Ddl, route: Route, route_schema: Callable[[str], str]) -> Ddl:
+    """The rewritten statement, parsed again: its names are the target's."""
+    schema = route_schema(ddl.schema) if ddl.kind.on_schema else ""
+    return classify_ddl(rewrite(ddl, route, route_schema), replace(ddl.context, schema=schema))
+
+
+def with_charset(ddl: Ddl, charset: str, collation: str | None) -> Ddl:
+    """A CREATE TABLE that leaves its character set to the schema, with the one it had upstream written out.
+
+    Other statements come back as they are. So a schema of another default on the target changes no column.
+    """
+    if ddl.kind is not Kind.CREATE_TABLE or ddl.body is None or ddl.charset_given:
+        return ddl
+    options = f" CHARACTER SET {charset}" + (f" COLLATE {collation}" if collation else "")
+    return classify_ddl(ddl.text[: ddl.body] + options + ddl.text[ddl.body :], ddl.context)
+
+
+def split(ddl: Ddl) -> tuple[Ddl, ...]:
+    """One statement per dropped table or renamed pair, in order, each parsed on its own; others as they are.
+
+    What stands before the first name and behind the last goes with each. Raises DdlError where a piece can't be read.
+    """
+    size = {Kind.DROP_TABLE: 1, Kind.RENAME_TABLE: 2}.get(ddl.kind)
+    if size is None or len(ddl.places) <= size:
+        return (ddl,)
+    before, behind = ddl.text[: ddl.places[0].start], ddl.text[ddl.places[-1].end :]
+    pieces = [ddl.places[n : n + size] for n in range(0, len(ddl.places), size)]
+    return tuple(
+        classify_ddl(before + ddl.text[piece[0].start : piece[-1].end] + behind, ddl.context) for piece in pieces
+    )
+
+
+def renames(ddl: Ddl) -> tuple[tuple[TableName, TableName], ...]:
+    """The (old, new) pairs of RENAME TABLE and of ALTER TABLE … RENAME TO, in order."""
+    if ddl.kind is Kind.RENAME_TABLE:
+        return tuple(zip(ddl.tables[::2], ddl.tables[1::2], strict=True))
+    if ddl.kind is Kind.ALTER_TABLE and any(action.startswith("RENAME") for action in ddl.actions):
+        new = [place.name for place in ddl.places if place.role is Role.NEW]
+        return ((ddl.tables[0], new[0]),) if new else ()
+    return ()

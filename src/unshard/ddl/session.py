@@ -1,0 +1,115 @@
+"""The session that a statement runs in on the target: the one it had upstream, as far as it decides the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import MySQLdb
+
+from unshard.ddl.context import Context
+from unshard.ddl.statement import Kind
+from unshard.errors import DdlError
+from unshard.mysql.connection import CANT_REACH, LOST, rows
+
+UNKNOWN_COLLATION = frozenset({1273, 1115})
+Value = str | int | float
+
+NEUTRAL: Mapping[str, Value] = {
+    "sql_mode": "ALLOW_INVALID_DATES",
+    "time_zone": "+00:00",
+    "foreign_key_checks": 0,
+}
+"""A session for SHOW CREATE TABLE and for running what it printed: backticks, all options, nothing strict."""
+
+
+def is_connection_fault(error: MySQLdb.Error) -> bool:
+    """Whether the connection failed and not the statement: such an error goes on as it is, for a retry."""
+    return bool(error.args) and error.args[0] in CANT_REACH | LOST
+
+
+@contextmanager
+def neutral_session(connection: Any) -> Iterator[None]:
+    """The session of `NEUTRAL`; what was set before is set again at the end."""
+    with _variables(connection, NEUTRAL):
+        yield
+
+
+@contextmanager
+def event_session(connection: Any, context: Context, kind: Kind, statement: str) -> Iterator[None]:
+    """The session of the statement's event, without strictness and foreign key checks; undone at the end.
+
+    NOW() gives the event's time. The text itself goes over as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM,
+    and DDL-010 where a schema is made with a default collation that the target doesn't know. An unknown
+    `collation_connection` is left at the session's own: it colours literals only.
+    """
+    if context.time_zone.upper() == "SYSTEM":
+        raise DdlError("DDL-009", context.where, values={"statement": statement})
+    wanted: dict[str, Value] = {
+        "sql_mode": ",".join(context.target_modes),
+        "time_zone": context.time_zone or "+00:00",
+        "foreign_key_checks": 0,
+    }
+    if context.timestamp:
+        wanted["timestamp"] = context.timestamp
+    if context.explicit_defaults_for_timestamp is not None:
+        wanted["explicit_defaults_for_timestamp"] = int(context.explicit_defaults_for_timestamp)
+    if (name := collation_name(connection, context.collation_connection)) is not None:
+        wanted["collation_connection"] = name
+    if kind.on_schema and context.collation_server:
+        name = collation_name(connection, context.collation_server)
+        if name is None:
+            values = {"statement": statement, "collation": context.collation_server}
+            raise DdlError("DDL-010", context.where, values=values)
+        wanted["collation_server"] = name
+    with _variables(connection, wanted):
+        yield
+
+
+def collation_name(connection: Any, number: int) -> str | None:
+    """The target's name of the collation with that id; None for 0 and for one it doesn't have."""
+    if not number:
+        return None
+    found = rows(connection, "SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID = %s", (number,))
+    if found:
+        return str(found[0][0])
+    try:  # MariaDB's newer collations stand for several character sets and have no id in that list
+        with _variables(connection, {"collation_connection": number}):
+            return str(rows(connection, "SELECT @@session.collation_connection")[0][0])
+    except MySQLdb.Error as error:
+        if error.args and error.args[0] in UNKNOWN_COLLATION:
+            return None
+        raise
+
+
+@contextmanager
+def _variables(connection: Any, wanted: Mapping[str, Value]) -> Iterator[None]:
+    names = [name for name in wanted if name != "timestamp"]
+    ((*before,),) = rows(connection, "SELECT " + ", ".join(f"@@session.{name}" for name in names))
+    _set(connection, wanted)
+    try:
+        yield
+    except MySQLdb.Error as error:
+        if not is_connection_fault(error):
+            _restore(connection, names, before, wanted)
+        raise
+    except BaseException:
+        _restore(connection, names, before, wanted)
+        raise
+    _restore(connection, names, before, wanted)
+
+
+def _restore(connection: Any, names: list[str], before: list[Any], wanted: Mapping[str, Value]) -> None:
+    _set(connection, dict(zip(names, before, strict=True)))
+    if "timestamp" in wanted:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION timestamp = DEFAULT")
+
+
+def _set(connection: Any, variables: Mapping[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET " + ", ".join(f"@@session.{name} = %s" for name in variables),
+            tuple(variables.values()),
+        )

@@ -1,0 +1,44 @@
+"""Statements that are passed over because they concern no table's structure or rows (reference of DM, section 5.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from unshard.ddl.lex import Token, TokenKind
+
+_DEFINER = r"DEFINER = \S+(?: @ \S+| \( \))? "
+_MODIFIERS = rf"(?:OR REPLACE |{_DEFINER}|ALGORITHM = \S+ |SQL SECURITY \S+ |AGGREGATE )*"
+_ANY = rf"(?:CREATE|ALTER|DROP|RENAME) {_MODIFIERS}"
+
+RULES: tuple[tuple[str, str], ...] = (
+    ("savepoint", r"SAVEPOINT"),
+    ("flush", r"FLUSH"),
+    ("table maintenance", r"(?:OPTIMIZE|ANALYZE|REPAIR) (?:(?:NO_WRITE_TO_BINLOG|LOCAL) )?TABLES?"),
+    ("temporary table", r"DROP TEMPORARY TABLES?"),
+    ("trigger", rf"{_ANY}TRIGGER"),
+    ("procedure", rf"{_ANY}(?:PROCEDURE|PACKAGE)"),
+    ("view", rf"{_ANY}VIEW"),
+    ("function", rf"{_ANY}FUNCTION"),
+    ("tablespace", r"(?:CREATE|ALTER|DROP) (?:UNDO |LOGFILE )?(?:TABLESPACE|GROUP)"),
+    ("event", rf"{_ANY}EVENT"),
+    ("account", rf"GRANT|REVOKE|{_ANY}(?:USER|ROLE)|SET PASSWORD|SET DEFAULT ROLE"),
+)
+"""Reason and pattern over a statement's head: words in capitals, one blank between tokens. The first one counts."""
+
+_PATTERNS = tuple((reason, re.compile(rf"(?:{pattern})(?= |$)")) for reason, pattern in RULES)
+_HEAD_TOKENS = 32
+
+
+def skip_reason(statement: Sequence[Token]) -> str | None:
+    """Which rule passes the statement over, or None. A statement of comments alone is `empty`."""
+    if not statement:
+        return "empty"
+    head = " ".join(_shape(token) for token in statement[:_HEAD_TOKENS])
+    return next((reason for reason, pattern in _PATTERNS if pattern.match(head)), None)
+
+
+def _shape(token: Token) -> str:
+    if token.kind is TokenKind.WORD:
+        return token.word
+    return token.value if token.kind is TokenKind.SYMBOL else "`"

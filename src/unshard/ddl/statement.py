@@ -1,0 +1,106 @@
+"""A DDL statement as a value: its kind, the names in it, and where each of them stands in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unshard.ddl.context import Context
+from unshard.model.table import TableName
+
+
+class Kind(StrEnum):
+    CREATE_DATABASE = "create database"
+    ALTER_DATABASE = "alter database"
+    DROP_DATABASE = "drop database"
+    CREATE_TABLE = "create table"
+    ALTER_TABLE = "alter table"
+    DROP_TABLE = "drop table"
+    TRUNCATE_TABLE = "truncate table"
+    RENAME_TABLE = "rename table"
+    CREATE_INDEX = "create index"
+    DROP_INDEX = "drop index"
+
+    @property
+    def on_schema(self) -> bool:
+        return self in (Kind.CREATE_DATABASE, Kind.ALTER_DATABASE, Kind.DROP_DATABASE)
+
+
+class Role(StrEnum):
+    """What a statement does with a table that it names.
+
+    | role | the table |
+    |---|---|
+    | OBJECT | is there before (but for CREATE TABLE) and is changed, filled anew or goes |
+    | NEW | gets its name by the statement: RENAME … TO, CONVERT PARTITION … TO TABLE |
+    | MODEL | is only read: CREATE TABLE … LIKE |
+    | MENTION | is only pointed to: REFERENCES, UNION of a MERGE table |
+    """
+
+    OBJECT = "object"
+    NEW = "new"
+    MODEL = "model"
+    MENTION = "mention"
+
+
+@dataclass(frozen=True, slots=True)
+class NamePlace:
+    """A table's name and where it stands: `text[start:end]`, schema and dot included."""
+
+    name: TableName
+    role: Role
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A statement that changes nothing we carry; `reason` is a rule of `unshard.ddl.skip`."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ddl:
+    """One statement on tables or on a schema.
+
+    Args:
+        text: the statement as it was written.
+        schema: the schema that it is on: its own for the database kinds, else that of the first table.
+        schema_place: where the name of the schema stands, for the database kinds; empty where ALTER DATABASE
+            leaves the name out, and a name has to be put in there.
+        places: the table names in the order of the text.
+        actions: ALTER TABLE: the first words of each of its parts (`ADD`, `RENAME COLUMN`, `EXCHANGE`).
+        cut: a stretch that is left out when it is run (MySQL's START TRANSACTION behind a logged CREATE … SELECT).
+        body: CREATE TABLE: where the bracket of its columns closes; None for LIKE.
+        charset_given: CREATE TABLE: whether it says its own character set or collation.
+    """
+
+    kind: Kind
+    text: str
+    context: Context
+    schema: str
+    schema_place: tuple[int, int] | None = None
+    places: tuple[NamePlace, ...] = ()
+    if_exists: bool = False
+    if_not_exists: bool = False
+    or_replace: bool = False
+    actions: frozenset[str] = frozenset()
+    cut: tuple[int, int] | None = None
+    body: int | None = None
+    charset_given: bool = False
+
+    @property
+    def tables(self) -> tuple[TableName, ...]:
+        """Tables that it makes, changes or removes, in the order of the text; (old, new, old, new …) for RENAME."""
+        return tuple(place.name for place in self.places if place.role in (Role.OBJECT, Role.NEW))
+
+    @property
+    def table_may_be_missing(self) -> bool:
+        """Whether IF EXISTS speaks of the table (and not of an index)."""
+        return self.if_exists and self.kind is not Kind.DROP_INDEX
+
+    @property
+    def like(self) -> TableName | None:
+        """The table that CREATE TABLE … LIKE takes its structure from."""
+        return next((place.name for place in self.places if place.role is Role.MODEL), None)

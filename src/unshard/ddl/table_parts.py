@@ -1,0 +1,102 @@
+"""Names and ends inside the bodies of CREATE TABLE and ALTER TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unshard.ddl.cursor import Cursor, read_table
+from unshard.ddl.lex import Token
+from unshard.ddl.statement import NamePlace, Role
+
+_TWO_WORDS = frozenset({"RENAME", "ADD", "DROP"})
+
+
+def mentions(at: Cursor) -> tuple[NamePlace, ...]:
+    """Names behind REFERENCES and in UNION = (…), up to the end of the statement."""
+    found: list[NamePlace] = []
+    while at.at < len(at.tokens) and not at.tokens[at.at].is_symbol(";"):
+        _step(at, found)
+    return tuple(found)
+
+
+def alter_names(at: Cursor) -> tuple[tuple[NamePlace, ...], frozenset[str]]:
+    """Every further name of an ALTER TABLE in order, and the first words of its parts. Goes to the end."""
+    found: list[NamePlace] = []
+    actions: set[str] = set()
+    depth = 0
+    begins = True
+    while at.at < len(at.tokens) and not at.tokens[at.at].is_symbol(";"):
+        token = at.tokens[at.at]
+        if begins:
+            actions.add(f"{token.word} {at.word(1)}" if token.word in _TWO_WORDS else token.word)
+        here, begins = begins, False
+        if depth == 0 and (place := _named_table(at, first_of_part=here)) is not None:
+            found.append(place)
+            continue
+        if token.is_symbol("("):
+            depth += 1
+        elif token.is_symbol(")"):
+            depth -= 1
+        elif token.is_symbol(",") and depth == 0:
+            begins = True
+        _step(at, found)
+    return tuple(found), frozenset(actions)
+
+
+def body_end(statement: Sequence[Token]) -> int | None:
+    """Where the first bracket of a CREATE TABLE, that of its columns, closes in the text; None without one."""
+    depth = 0
+    for token in statement:
+        if token.is_symbol("("):
+            depth += 1
+        elif token.is_symbol(")"):
+            depth -= 1
+            if depth == 0:
+                return token.end
+    return None
+
+
+def says_charset(statement: Sequence[Token], body: int) -> bool:
+    """Whether a CREATE TABLE names a character set or collation behind its columns (those of columns don't count)."""
+    depth = 0
+    for before, token in zip((None, *statement), statement, strict=False):
+        if token.end <= body:
+            continue
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if depth == 0 and token.word in ("CHARSET", "COLLATE"):
+            return True
+        if depth == 0 and token.word == "SET" and before is not None and before.word in ("CHARACTER", "CHAR"):
+            return True
+    return False
+
+
+def _named_table(at: Cursor, *, first_of_part: bool) -> NamePlace | None:
+    """The table named by RENAME TO, EXCHANGE … WITH TABLE or CONVERT … here; the cursor stays where there is none."""
+    if first_of_part and at.word() == "RENAME" and at.word(1) not in ("COLUMN", "INDEX", "KEY", "CONSTRAINT"):
+        at.take("RENAME")
+        at.take("TO") or at.take("AS") or at.take_symbol("=")
+        return read_table(at, Role.NEW)
+    if at.take("WITH", "TABLE"):
+        return read_table(at, Role.OBJECT)
+    if first_of_part and at.take("CONVERT", "TABLE"):
+        return read_table(at, Role.OBJECT)
+    if at.take("TO", "TABLE"):
+        return read_table(at, Role.NEW)
+    return None
+
+
+def _step(at: Cursor, found: list[NamePlace]) -> None:
+    """Go one token on, and over the names that stand behind it."""
+    previous = at.tokens[at.at - 1]
+    token = at.tokens[at.at]
+    at.at += 1
+    if previous.is_symbol("."):
+        return
+    if token.word == "REFERENCES":
+        found.append(read_table(at, Role.MENTION))
+    elif token.word == "UNION":
+        at.take_symbol("=")
+        if at.take_symbol("("):
+            found.append(read_table(at, Role.MENTION))
+            while at.take_symbol(","):
+                found.append(read_table(at, Role.MENTION))

@@ -1,0 +1,165 @@
+"""The schema tracker: what every upstream table looks like at the current place of the log.
+
+| statement | structures after it |
+|---|---|
+| CREATE, ALTER, RENAME, indexes | found by running it on empty copies (`scratch`) |
+| DROP TABLE | gone |
+| TRUNCATE | as before |
+| DROP DATABASE | its tables are gone |
+
+A schema's own row has an empty table name and its SHOW CREATE DATABASE in `create_sql`: the character set that a
+CREATE TABLE takes when it names none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
+from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.errors import DdlError
+from unshard.model.table import Table, TableName
+
+Changes = dict[TableName, Table | None]
+
+
+def _nothing(_: TableName) -> Table | None:
+    return None
+
+
+def _no_schema(_: str) -> str | None:
+    return None
+
+
+@dataclass(slots=True)
+class SchemaTracker:
+    """One source's structures. Holds no connection; used by one thread.
+
+    Args:
+        place: names its scratch schemas.
+        unknown: asked for a table that a statement needs and the tracker hasn't: its structure at this place of the
+            log, or None. The answer is kept.
+        schema_default: the source's SHOW CREATE DATABASE of a schema (`scratch.show_create_database`), or None where
+            it is gone there; asked when a table is created in a schema without a row. The answer is among the changes.
+    """
+
+    place: ScratchPlace
+    unknown: Callable[[TableName], Table | None] = _nothing
+    schema_default: Callable[[str], str | None] = _no_schema
+    _tables: dict[TableName, Table] = field(default_factory=dict)
+
+    def get(self, name: TableName) -> Table | None:
+        """The table's structure, asked of `unknown` where it isn't here."""
+        if name not in self._tables and (found := self.unknown(name)) is not None:
+            self._tables[name] = found
+        return self._tables.get(name)
+
+    def knows(self, name: TableName) -> bool:
+        """Whether the tracker itself holds the table."""
+        return name in self._tables
+
+    def apply(self, changes: Mapping[TableName, Table | None]) -> None:
+        """Take over what `after` gave, or structures from elsewhere (a dump). None forgets a table."""
+        for name, table in changes.items():
+            if table is None:
+                self._tables.pop(name, None)
+            else:
+                self._tables[name] = table
+
+    def without_effect(self, ddl: Ddl) -> bool:
+        """Whether it did nothing upstream: IF NOT EXISTS on something that the tracker holds."""
+        if not ddl.if_not_exists or ddl.kind is Kind.CREATE_INDEX:
+            return False
+        if ddl.kind is Kind.CREATE_DATABASE:
+            return any(name.schema == ddl.schema for name in self._tables)
+        return ddl.tables[0] in self._tables
+
+    def after(self, connection: Any, *statements: Ddl) -> Changes:
+        """What the statements change, one after the other: every table touched with its last structure or None.
+
+        Nothing of it is kept; `apply` does that when the caller's work is durable. Runs on the target, on a connection
+        without an open transaction. Raises DdlError DDL-003 where the server refuses, DDL-004 for a table whose
+        structure nobody knows; MySQLdb.Error for a lost connection.
+        """
+        ahead = replace(self, _tables=dict(self._tables))
+        changes: Changes = {}
+        for ddl in statements:
+            found = ahead._after(connection, ddl)
+            ahead.apply(found)
+            changes |= found
+        return changes
+
+    def _after(self, connection: Any, ddl: Ddl) -> Changes:
+        if self.without_effect(ddl) or ddl.kind is Kind.TRUNCATE_TABLE:
+            return {}
+        if ddl.kind is Kind.DROP_TABLE:
+            return dict.fromkeys(ddl.tables)
+        if ddl.kind is Kind.DROP_DATABASE:
+            return {name: None for name in self._tables if name.schema == ddl.schema}
+        with open_scratch(connection, self.place) as scratch:
+            if ddl.kind.on_schema:
+                return self._schema_after(scratch, ddl)
+            changes = self._make_schemas(scratch, ddl)
+            for table in self._needed(ddl):
+                scratch.load(table)
+            scratch.run(ddl)
+            return changes | {name: scratch.read(name) for name in dict.fromkeys(ddl.tables)}
+
+    def to_rows(self) -> dict[TableName, str]:
+        """Every table's `table_info`: JSON, read back by `from_rows`."""
+        return {name: json.dumps(table.to_dict()) for name, table in sorted(self._tables.items())}
+
+    def from_rows(self, found: Mapping[TableName, str]) -> None:
+        """Take the place of all that is held with what `to_rows` gave."""
+        self._tables = {name: Table.from_dict(json.loads(info)) for name, info in found.items()}
+
+    def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
+        """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""
+        changes: Changes = {}
+        named = (place.name.schema for place in ddl.places if place.role is not Role.MENTION)
+        for schema in dict.fromkeys(named):
+            row = self._tables.get(schema_row(schema))
+            create_sql = row.create_sql if row is not None else self.schema_default(schema)
+            if row is None and create_sql is not None and ddl.kind is Kind.CREATE_TABLE:
+                changes[schema_row(schema)] = schema_table(schema, create_sql)
+            scratch.make_schema(schema, create_sql, ddl.context)
+        return changes
+
+    def _schema_after(self, scratch: Scratch, ddl: Ddl) -> Changes:
+        changes: Changes = {}
+        if ddl.kind is Kind.ALTER_DATABASE:
+            row = self._tables.get(schema_row(ddl.schema))
+            create_sql = row.create_sql if row is not None else self.schema_default(ddl.schema)
+            scratch.make_schema(ddl.schema, create_sql, ddl.context)
+        elif ddl.or_replace:
+            changes = {name: None for name in self._tables if name.schema == ddl.schema}
+        scratch.run(ddl)
+        create_sql = scratch.read_schema(ddl.schema)
+        return changes | {schema_row(ddl.schema): schema_table(ddl.schema, create_sql) if create_sql else None}
+
+    def _needed(self, ddl: Ddl) -> Iterable[Table]:
+        """Tables that have to be there for the statement, each once."""
+        made: set[TableName] = set()
+        for place in ddl.places:
+            if place.role is Role.NEW or (place.role is Role.OBJECT and ddl.kind is Kind.CREATE_TABLE):
+                made.add(place.name)
+            elif place.role is not Role.MENTION and place.name not in made:
+                made.add(place.name)
+                table = self.get(place.name)
+                if table is not None:
+                    yield table
+                elif not ddl.table_may_be_missing:
+                    values = {"table": str(place.name), "statement": ddl.text}
+                    raise DdlError("DDL-004", ddl.context.where, values=values)
+
+
+def schema_row(schema: str) -> TableName:
+    """The name that a schema's own row is kept under."""
+    return TableName(schema, "")
+
+
+def schema_table(schema: str, create_sql: str) -> Table:
+    return Table(schema_row(schema), (), create_sql=create_sql)
