@@ -55,13 +55,17 @@ def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], li
     path = parts
     try:
         for batch in batches:
-            if file is None:
-                path = parts / f"{os.urandom(8).hex()}.{limits.format}"
-                file = _open(path, table, limits)
-            file.write(batch)
-            if file.rows >= limits.rows or file.size >= limits.size:
-                written.append(_close(file, path))
-                file = None
+            left = batch
+            while left.num_rows:
+                if file is None:
+                    path = parts / f"{os.urandom(8).hex()}.{limits.format}"
+                    file = _open(path, table, limits)
+                room = limits.rows - file.rows
+                file.write(left.slice(0, room))
+                left = left.slice(room)
+                if file.rows >= limits.rows or file.size >= limits.size:
+                    written.append(_close(file, path))
+                    file = None
         if file is not None:
             written.append(_close(file, path))
     except OSError as error:

@@ -58,14 +58,14 @@ class Writer:
         self._epoch = epoch
         self._on_duplicate = on_duplicate
         self._open: Any = None
-        self._prepared_for = ""
+        self._prepared_for: tuple[str, tuple[bytes, ...]] | None = None
         self._packet = 0
 
     def close(self) -> None:
         """Close the connection; an open transaction is rolled back. Idempotent."""
         if self._open is not None:
             self._open.close()
-        self._open, self._prepared_for = None, ""
+        self._open, self._prepared_for = None, None
 
     def state(self, destination: Destination) -> FileState:
         """The file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
@@ -119,9 +119,9 @@ class Writer:
             values = {"size": len(statement), "limit": self._packet}
             raise LoadError("LOAD-009", destination.where, values=values)
         connection.query(statement)
+        info = connection.info() or b""  # before SHOW WARNINGS, which would replace it
         if connection.warning_count():
             _judge(connection, destination, self._on_duplicate)
-        info = connection.info() or b""
         found = _RECORDS.search(info if isinstance(info, bytes) else info.encode())
         return int(found[1]) if found else 1
 
@@ -132,12 +132,13 @@ class Writer:
             rows(self._open, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             ((packet,),) = rows(self._open, "SELECT @@max_allowed_packet")
             self._packet = int(packet)
-        if self._prepared_for != destination.file:
+        wanted = (destination.file, destination.settings)
+        if self._prepared_for != wanted:
             rows(self._open, "SET NAMES utf8mb4")
             rows(self._open, "SET time_zone = '+00:00'")
             for setting in destination.settings:
                 self._open.query(setting)
-            self._prepared_for = destination.file
+            self._prepared_for = wanted
         return self._open
 
 

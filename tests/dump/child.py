@@ -1,0 +1,31 @@
+"""A process that dumps, loads, or both, to be killed by a crash point: `python child.py '<json>'`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from unshard.dump.start import DumpSettings
+from unshard.dump.unit import DumpUnit
+from unshard.load.checkpoint import LoadTables
+from unshard.load.unit import LoadSettings, LoadUnit
+from unshard.mysql.connection import Endpoint
+from unshard.testing.threads import run_tasks, wait
+
+
+def main(order: dict[str, str]) -> None:
+    folder, schema = Path(order["folder"]), order["schema"]
+    if "source" in order:
+        settings = DumpSettings(folder, threads=2, rows=700, consistency=order["consistency"])  # type: ignore[arg-type]
+        source = Endpoint("127.0.0.1", int(order["source"]), "root")
+        DumpUnit(source, "shard-1", settings, lambda name: name.schema == schema, run_tasks, wait, slots=2).run()
+    if "target" in order:
+        target = Endpoint("127.0.0.1", int(order["target"]), "root")
+        tables = LoadTables(f"{schema}_meta", "task", "shard-1")
+        LoadUnit(
+            target, tables, LoadSettings(folder, 2, "error"), lambda name: name, lambda name: None, run_tasks
+        ).run()
+
+
+main(json.loads(sys.argv[1]))

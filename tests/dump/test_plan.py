@@ -1,0 +1,76 @@
+"""Key ranges cover every row once; shares are fair."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.dump.plan import Chunk, Listed, resolve, shares, split
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import session
+from unshard.mysql.structure import read_table
+from unshard.testing.servers import MariadbServer
+
+KEYS = {
+    "int": ("id INT PRIMARY KEY", "seq"),
+    "negative": ("id BIGINT PRIMARY KEY", "CAST(seq AS SIGNED) - 500"),
+    "unsigned": ("id BIGINT UNSIGNED PRIMARY KEY", "18446744073709551615 - seq"),
+    "sparse": ("id INT PRIMARY KEY", "seq * seq"),
+    "text": ("id VARCHAR(40) COLLATE utf8mb4_general_ci PRIMARY KEY", "CONCAT('k''\\\\', MD5(seq))"),
+    "binary": ("id VARBINARY(16) PRIMARY KEY", "UNHEX(MD5(seq))"),
+    "date": ("id DATETIME PRIMARY KEY", "'2020-01-01' + INTERVAL seq HOUR"),
+    "decimal": ("id DECIMAL(20,5) PRIMARY KEY", "seq / 7"),
+    "unique": ("id INT NOT NULL UNIQUE", "seq"),
+    "composite": ("a INT NOT NULL, id VARCHAR(9) NOT NULL, PRIMARY KEY (a, id)", "seq % 3, CONCAT('x', seq)"),
+    "enum-first": ("a ENUM('z','a') NOT NULL, id INT NOT NULL, PRIMARY KEY (a, id)", "1 + seq % 2, seq"),
+    "none": ("id INT", "seq"),
+}
+UNCUT = {"enum-first", "none"}
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("kind", KEYS)
+def test_ranges_cover_every_row_once(kind: str, source_server: MariadbServer, schema: str) -> None:
+    columns, values = KEYS[kind]
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t ({columns})",
+        f"INSERT INTO {schema}.t SELECT {values} FROM seq_1_to_1000",
+        database="mysql",
+    )
+    name = TableName(schema, "t")
+    with session(source_server.endpoint, "source") as connection:
+        table = read_table(connection, name)
+        assert table is not None
+        chunks = split(connection, Listed(name, True, 1000, 0), table, 150)
+    counts = [
+        source_server.query(f"SELECT COUNT(*) FROM {schema}.t WHERE {chunk.condition or 'TRUE'}")[0][0]
+        for chunk in chunks
+    ]
+    assert sum(counts) == 1000
+    assert len(chunks) == (1 if kind in UNCUT else 7)
+    either = " OR ".join(f"({chunk.condition or 'TRUE'})" for chunk in chunks)
+    assert source_server.query(f"SELECT COUNT(*) FROM {schema}.t WHERE {either}") == [(1000,)]
+
+
+def test_a_small_table_is_one_chunk() -> None:
+    name = TableName("s", "t")
+    assert split(None, Listed(name, True, 10, 0), Table(name, ()), 100) == [Chunk(name, 0)]
+
+
+def test_shares_are_fair_and_never_empty() -> None:
+    weights = {"a": 9, "b": 1, "c": 5, "d": 4}
+    dealt = shares(list(weights), list(weights.values()), 2)
+    assert sorted(sum(weights[item] for item in share) for share in dealt) == [9, 10]
+    assert sorted(item for share in dealt for item in share) == ["a", "b", "c", "d"]
+    assert len(shares(["a"], [1], 8)) == 1
+    assert shares([], [], 4) == []
+
+
+@pytest.mark.parametrize(
+    ("mariadb", "transactional", "resolved"),
+    [(True, True, "lock-free"), (True, False, "flush"), (False, True, "flush")],
+)
+def test_auto_needs_no_lock_where_every_table_has_a_snapshot(mariadb: bool, transactional: bool, resolved: str) -> None:
+    tables = [Listed(TableName("s", "a"), True, 0, 0), Listed(TableName("s", "b"), transactional, 0, 0)]
+    assert resolve("auto", tables, mariadb=mariadb) == resolved
+    assert resolve("none", tables, mariadb=mariadb) == "none"

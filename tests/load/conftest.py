@@ -1,0 +1,47 @@
+"""A dump of one schema and its load, run in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unshard.dump.start import DumpSettings
+from unshard.dump.unit import DumpUnit
+from unshard.load.checkpoint import LoadTables
+from unshard.load.unit import LoadSettings, LoadUnit
+from unshard.testing.servers import MariadbServer
+from unshard.testing.threads import run_tasks, wait
+
+MakeDump = Callable[..., DumpUnit]
+MakeLoad = Callable[..., LoadUnit]
+
+
+@pytest.fixture
+def make_dump(source_server: MariadbServer, tmp_path: Path) -> MakeDump:
+    """`make_dump(schema, **settings)`: a DumpUnit for that schema into `tmp_path/dump`."""
+
+    def make(schema: str, **settings: Any) -> DumpUnit:
+        chosen = DumpSettings(**{"directory": tmp_path / "dump", "threads": 2, **settings})
+        return DumpUnit(
+            source_server.endpoint, "shard-1", chosen, lambda name: name.schema == schema, run_tasks, wait, slots=2
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_load(target_server: MariadbServer, tmp_path: Path) -> MakeLoad:
+    """`make_load(meta, …)`: a LoadUnit from `tmp_path/dump` that keeps its names unless `route` says otherwise."""
+
+    def make(meta: str, **settings: Any) -> LoadUnit:
+        route = settings.pop("route", lambda name: name)
+        mapping_for = settings.pop("mapping_for", lambda name: None)
+        source = settings.pop("source", "shard-1")
+        chosen = LoadSettings(**{"directory": tmp_path / "dump", "pool_size": 2, "on_duplicate": "error", **settings})
+        tables = LoadTables(f"{meta}_meta", "task", source)
+        return LoadUnit(target_server.endpoint, tables, chosen, route, mapping_for, run_tasks)
+
+    return make

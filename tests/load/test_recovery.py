@@ -1,0 +1,71 @@
+"""A load that is killed at any durable write and started again loads every row once: the target's binlog tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from unshard.dump.unit import DumpUnit
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.recovery]
+CHILD = Path(__file__).parents[1] / "dump" / "child.py"
+PLACES = [
+    "load-piece-before:2",
+    "load-piece-commit",
+    "load-piece-commit:4",
+    "load-piece-after",
+    "load-piece-after:3",
+    "load-finish-before",
+    "load-finish-after",
+]
+
+
+def load(server: MariadbServer, schema: str, folder: Path, crash_at: str = "") -> int:
+    order = {"target": server.port, "folder": str(folder), "schema": schema}
+    environment = {**os.environ, "UNSHARD_CRASH_AT": crash_at}
+    return subprocess.run([sys.executable, CHILD, json.dumps(order)], env=environment, timeout=120).returncode
+
+
+def rows_written(server: MariadbServer, schema: str) -> int:
+    """Rows of INSERTs into the schema's tables in the server's binlog, as mariadb-binlog prints them."""
+    names = [str(path) for path in server.binlog_files()]
+    command = ["mariadb-binlog", "--base64-output=decode-rows", "-v", f"--database={schema}", *names]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return text.count(f"### INSERT INTO `{schema}`.")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_killed_load_loads_every_row_once(
+    place: str,
+    make_dump: Callable[..., DumpUnit],
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.a (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.keyless (id INT)",
+        f"INSERT INTO {schema}.a SELECT seq FROM seq_1_to_1500",
+        f"INSERT INTO {schema}.keyless SELECT seq % 7 FROM seq_1_to_900",
+        database="mysql",
+    )
+    make_dump(schema, rows=400).run()
+    assert load(target_server, schema, tmp_path / "dump", place) == -signal.SIGKILL
+    assert load(target_server, schema, tmp_path / "dump") == 0
+    for table in ("a", "keyless"):
+        there = f"SELECT COUNT(*), SUM(id) FROM {schema}.{table}"
+        assert target_server.query(there) == source_server.query(there)
+    assert rows_written(target_server, schema) == 2400
+    assert target_server.query(f"SELECT SUM(done_rows), MIN(finished) FROM {schema}_meta.task_load_chunk") == [
+        (2400, 1)
+    ]

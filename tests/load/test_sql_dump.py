@@ -1,0 +1,114 @@
+"""SQL text of other tools: statements are found, settings kept, INSERTs rewritten."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.errors import LoadError, Where
+from unshard.load.create_sql import create_database, create_table, created_name, without_counter
+from unshard.load.sql_dump import Rewriter, rows_of, setting, statements
+from unshard.model.table import TableName
+from unshard.transform.column_mapping import ColumnMapping
+
+HERE = Where("shard-1", "a.t", file="a.t.1.sql")
+
+
+def texts(data: bytes) -> list[bytes]:
+    return [text.sql for text in statements(data, 0, HERE)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        b"INSERT INTO t VALUES (1);",
+        b"INSERT INTO t VALUES ('a;b');",
+        b"INSERT INTO t VALUES ('it''s;', 'x\\';', \"q;\\\"\");",
+        b"INSERT INTO `a;b` VALUES (1);",
+        b"INSERT INTO t VALUES ('\\\\');",
+        b"INSERT INTO t VALUES (1-2/3);",
+        b"INSERT INTO t VALUES ('-- no comment', '/* nor this */', '# nor that');",
+        b"INSERT INTO t VALUES (/* ; */ 1, -- ;\n 2);",
+        b"/*!40101 SET NAMES binary*/;",
+        b"INSERT INTO t VALUES ('\x00\xff\n\r\x1a');",
+    ],
+)
+def test_a_statement_ends_at_its_own_semicolon(statement: bytes) -> None:
+    assert texts(statement + b"\n" + statement) == [statement, statement]
+
+
+def test_comments_between_statements_are_dropped() -> None:
+    assert texts(b"-- a;\n# b;\n/* c; */ SELECT 1;\n-- end") == [b"SELECT 1;"]
+    assert texts(b"\n \n") == []
+
+
+@pytest.mark.parametrize("cut", [b"INSERT INTO t VALUES (1)", b"INSERT INTO t VALUES ('a;", b"INSERT INTO t VAL"])
+def test_an_end_inside_a_statement_is_damage(cut: bytes) -> None:
+    with pytest.raises(LoadError, match=r"LOAD-002.*a\.t\.1\.sql") as caught:
+        texts(b"SELECT 1;\n" + cut)
+    assert "byte 10" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        (b"/*!40101 SET NAMES binary*/;", b"SET NAMES binary"),
+        (b"/*!40103 SET TIME_ZONE='+00:00' */;", b"SET TIME_ZONE='+00:00' "),
+        (b"/*!40014 SET FOREIGN_KEY_CHECKS=0*/;", b""),
+        (b"SET UNIQUE_CHECKS=0;", b""),
+        (b"INSERT INTO t VALUES (1);", None),
+    ],
+)
+def test_only_settings_that_change_values_are_kept(sql: bytes, kept: bytes | None) -> None:
+    assert setting(sql) == kept
+
+
+def rewriter(mapping: ColumnMapping | None = None) -> Rewriter:
+    return Rewriter(TableName("x", "y"), ("id", "v"), "INSERT", mapping, HERE)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rewritten"),
+    [
+        (b"INSERT INTO `t` VALUES\n(1,'a'),\n(2,NULL);", b"INSERT INTO `x`.`y` (`id`,`v`) VALUES (1,'a'),\n(2,NULL)"),
+        (b"INSERT INTO `t` (`v`,`id`) VALUES ('(;',1);", b"INSERT INTO `x`.`y` (`v`,`id`) VALUES ('(;',1)"),
+        (b"insert ignore into a.`t` values(1,2);", b"INSERT INTO `x`.`y` (`id`,`v`) VALUES (1,2)"),
+        (b"REPLACE INTO t (id) VALUES (1);", b"INSERT INTO `x`.`y` (`id`) VALUES (1)"),
+    ],
+)
+def test_only_the_name_changes(sql: bytes, rewritten: bytes) -> None:
+    assert rewriter().rewrite(sql) == rewritten
+
+
+def test_other_statements_are_refused() -> None:
+    with pytest.raises(LoadError, match=r"LOAD-003.*DELETE"):
+        rewriter().rewrite(b"DELETE FROM t;")
+
+
+def test_a_column_mapping_changes_one_value_of_each_row() -> None:
+    mapping = ColumnMapping("rule", TableName("a", "t"), "id", "id", 1 << 59)
+    sql = b"INSERT INTO `t` VALUES (1,'(2,x)'),('3',POINT(1,2)),\n(NULL,'it''s');"
+    assert rewriter(mapping).rewrite(sql) == (
+        b"INSERT INTO `x`.`y` (`id`,`v`) VALUES (576460752303423489,'(2,x)'),(576460752303423491,POINT(1,2)),"
+        b"\n(NULL,'it''s')"
+    )
+
+
+def test_a_row_of_another_width_is_refused() -> None:
+    with pytest.raises(LoadError, match="LOAD-003"):
+        list(rows_of(b"(1,2),(3)", 2, HERE))
+
+
+def test_create_statements_are_renamed_and_foreign_keys_follow() -> None:
+    sql = (
+        "CREATE TABLE `t` (\n  `a` int(11) DEFAULT 1 COMMENT 'REFERENCES `p`',\n"
+        "  CONSTRAINT `c` FOREIGN KEY (`a`) REFERENCES `p` (`id`)\n) ENGINE=InnoDB AUTO_INCREMENT=9"
+    )
+    moved = create_table(sql, "src", TableName("x", "y`z"), lambda name: TableName("x", f"{name.schema}_{name.table}"))
+    assert moved.startswith("CREATE TABLE IF NOT EXISTS `x`.`y``z` (\n")
+    assert "COMMENT 'REFERENCES `p`'" in moved
+    assert "REFERENCES `x`.`src_p` (`id`)" in moved
+    assert created_name("CREATE TABLE `a``b`.`c` (x int)") == ("a`b", "c")
+    assert without_counter(sql).endswith("ENGINE=InnoDB")
+    assert create_database(
+        "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `s` /*!40100 DEFAULT CHARACTER SET latin1 */", "n"
+    ) == ("CREATE DATABASE IF NOT EXISTS `n` /*!40100 DEFAULT CHARACTER SET latin1 */")
