@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from unshard.config.subtask import plan_subtasks
 from unshard.errors import UnshardError
 from unshard.log import configure, logger
 from unshard.spark.session import spark_session
-from unshard.worker.build import build_subtask, check_before_start
+from unshard.worker.build import build_subtasks
+from unshard.worker.status import SubtaskStatus
 from unshard.worker.subtask import Subtask
 
 
@@ -33,12 +33,9 @@ def run_task(task_path: Path, source_paths: Sequence[Path], log_file: Path, cons
     for notice in (*task.notices, *(notice for source in sources for notice in source.notices)):
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
-    for config in configs:
-        check_before_start(config)
     configure(log_file)
     with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
-        subtasks = [build_subtask(config, configs, spark) for config in configs]
-        crew = Crew(tuple(subtasks))
+        crew = Crew(build_subtasks(configs, spark))
         with _signals(crew.stop, console):
             crew.start()
             show(console, crew.readings, crew.ended)
@@ -69,7 +66,7 @@ class Crew:
         if self.errors:
             raise self.errors[0]
 
-    def readings(self) -> list[object]:
+    def readings(self) -> list[SubtaskStatus]:
         return [subtask.status() for subtask in self.subtasks]
 
     def _run(self, subtask: Subtask) -> None:

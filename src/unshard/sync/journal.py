@@ -74,6 +74,10 @@ class Journal:
         self.on_target(attempt)
         reach("sync:close:after")
 
+    def note(self, plan: dict[str, Any]) -> None:
+        """Write the open batch's plan anew, with what has been done of it."""
+        self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, plan))
+
     def move(self, end: Location, changed: Changed) -> None:
         """Move the checkpoint without a batch, over a stretch that changes nothing in the target."""
 

@@ -33,6 +33,10 @@ class Relay(Protocol):
     """The relay unit as the sync unit sees it."""
 
     @property
+    def log(self) -> Log:
+        """The files."""
+
+    @property
     def written(self) -> Position:
         """The end of what can be read."""
 
@@ -52,7 +56,6 @@ class SyncUnit:
     planner: Planner
     rules: TableRules
     statements: Statements
-    log: Log
     relay: Relay
     run_batch: Callable[[BatchPlan], list[Report]]
     budget_bytes: int
@@ -85,6 +88,7 @@ class SyncUnit:
         Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stood.
         """
         try:
+            self._await(self._at.position)
             if self._left_open is not None:
                 self._finish(self._left_open)
             while not stop.is_set():
@@ -96,7 +100,7 @@ class SyncUnit:
 
     def _step(self) -> None:
         self.relay.check()
-        work = next_work(self.log, self._at, self.relay.written, self.budget_bytes, self.source)
+        work = next_work(self.relay.log, self._at, self.relay.written, self.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
@@ -129,7 +133,7 @@ class SyncUnit:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
         self.meter.doing = "finishing the open batch"
         if batch.plan["kind"] == "ddl":
-            self.statements.finish(batch, self._at, self.journal)
+            self.statements.finish(batch, self.journal)
             end = Location(batch.end, batch.plan["end_gtid"])
             self._saved = end
             self.rules.forget()
@@ -139,7 +143,7 @@ class SyncUnit:
         self._await(Position(batch.begin.file, end_offset))
         limit = Position(batch.begin.file, end_offset)
         at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
-        work = next_work(self.log, at, limit, WHOLE, self.source)
+        work = next_work(self.relay.log, at, limit, WHOLE, self.source)
         if not isinstance(work, Rows):
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         tables = self.rules.plans(work.extent.tables)

@@ -92,6 +92,16 @@ def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch
         cursor.execute("COMMIT")
 
 
+def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_id: int, plan: dict[str, Any]) -> None:
+    """Replace the plan of the open batch. Raises SyncError when another driver took over."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {meta.batch} SET plan = %s WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'open'",
+            (json.dumps(plan), source, epoch, batch_id),
+        )
+        _own_or_rollback(cursor, source)
+
+
 def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int) -> None:
     """Close the batch; the caller's transaction moves the checkpoint too."""
     cursor.execute(

@@ -1,0 +1,181 @@
+"""Statements of the log: tracked, filtered, routed and carried out once, as a batch of their own.
+
+The intent (`ddl.intent`) is the plan of that batch: it is written before anything runs, how many of its steps are
+done is noted behind each, and closing the batch moves checkpoint and structures together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unshard.binlog.index import Statement
+from unshard.crash_point import reach
+from unshard.ddl.carry_out import carry_out
+from unshard.ddl.context import Context
+from unshard.ddl.intent import Intent
+from unshard.ddl.parse import classify
+from unshard.ddl.prepare import Rules, prepare
+from unshard.ddl.statement import Ddl as Parsed
+from unshard.ddl.statement import Kind, Skipped
+from unshard.ddl.tracker import Changes, SchemaTracker
+from unshard.errors import SyncError, Where
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.sync.follow import Ddl
+from unshard.sync.journal import Journal
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+from unshard.target.receipts import OpenBatch
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTraits:
+    """What a statement's meaning takes from its server. `time_zone` is what SYSTEM stands for there."""
+
+    mariadb: bool
+    lower_case_names: bool
+    time_zone: str
+
+
+@dataclass(slots=True)
+class Statements:
+    """One source's statements and the structures that they lead to. Used by the sync unit's thread.
+
+    `merged` tells whether more than one source table, of any source, lands in that target table.
+    """
+
+    source: str
+    traits: SourceTraits
+    tracker: SchemaTracker
+    rules: Rules
+    merged: Callable[[TableName], bool]
+    after: dict[TableName, Position] = field(default_factory=dict)
+    _locations: dict[TableName, Location] = field(default_factory=dict)
+    _changed: Changes = field(default_factory=dict)
+    _names: set[TableName] = field(default_factory=set)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take over the structures, and the later snapshots, of a checkpoint."""
+        tables = {name: state.table for name, state in checkpoint.tables.items()}
+        self.tracker.apply(tables)
+        self._names = set(tables)
+        self._changed = {}
+        self._locations = {name: state.location for name, state in checkpoint.tables.items() if state.location}
+        self.after = {name: location.position for name, location in self._locations.items()}
+
+    def table(self, name: TableName) -> Table:
+        """The structure of an upstream table here. Raises SyncError SYNC-009 where nobody knows it."""
+        known = self.tracker.knows(name)
+        found = self.tracker.get(name)
+        if found is None:
+            raise SyncError("SYNC-009", Where(source=self.source, table=str(name)))
+        if not known:
+            self._note({name: found})
+        return found
+
+    def names_in(self, target: TableName) -> int:
+        """How many known tables of this source land in that target table. Any thread may ask."""
+        return sum(self.rules.route(name) == target for name in tuple(self._names) if self.rules.allows(name))
+
+    def take_changes(self, at: Position) -> dict[TableName, TableCheckpoint]:
+        """What the checkpoint at `at` has to record of tables; handed out once.
+
+        A table whose own snapshot lies behind `at` needs its location no longer.
+        """
+        passed = {name for name, location in self._locations.items() if location.position <= at}
+        for name in passed:
+            del self._locations[name]
+        changes = {name: self.tracker.get(name) for name in passed} | self._changed
+        self._changed = {}
+        return {name: TableCheckpoint(table, self._locations.get(name)) for name, table in changes.items()}
+
+    def carry_out(self, work: Ddl, at: Location, journal: Journal) -> bool:
+        """Do what the statement asks for; whether it moved the checkpoint (else it changed nothing in the target)."""
+        where = Where(source=self.source, position=str(work.begin))
+        parsed = classify(work.statement.sql, self._context(work.statement, where))
+        if isinstance(parsed, Skipped):
+            logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
+            return False
+        if parsed.tables and all(self.after.get(name, work.begin) > work.begin for name in parsed.tables):
+            return False
+        self._refuse_sharding(parsed)
+        end = work.end.position
+        prepared = journal.on_target(lambda c: prepare(c, parsed, self.tracker, self.rules, work.begin, end))
+        if prepared.intent is None:
+            self._take_over(prepared.changes)
+            return False
+        intent, changes = prepared.intent.to_dict(), _form(prepared.changes)
+        plan = {"kind": "ddl", "intent": intent, "changes": changes, "end_gtid": work.end.gtid}
+        journal.open(at, work.end, plan, partitions=0)
+        self._run(prepared.intent, plan, journal, resumed=False)
+        self._take_over(prepared.changes)
+        journal.close(work.end, self.take_changes(end), {})
+        return True
+
+    def finish(self, batch: OpenBatch, journal: Journal) -> None:
+        """Bring a statement to its end that an earlier process left open."""
+        self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
+        self._take_over(_changes(batch.plan["changes"]))
+        journal.close(Location(batch.end, batch.plan["end_gtid"]), self.take_changes(batch.end), {})
+
+    def _run(self, intent: Intent, plan: dict[str, Any], journal: Journal, *, resumed: bool) -> None:
+        done = intent.done
+        tried = resumed
+
+        def note(count: int) -> None:
+            nonlocal done
+            done = count
+            journal.note({**plan, "intent": replace(intent, done=count).to_dict()})
+
+        def attempt(connection: Any) -> None:
+            nonlocal tried
+            again, tried = tried, True
+            carry_out(connection, replace(intent, done=done), reach, note, resumed=again)
+
+        journal.on_target(attempt)
+
+    def _take_over(self, changes: Changes) -> None:
+        self.tracker.apply(changes)
+        self._note(changes)
+
+    def _note(self, changes: Mapping[TableName, Table | None]) -> None:
+        self._changed |= changes
+        self._names |= {name for name, table in changes.items() if table is not None}
+        self._names -= {name for name, table in changes.items() if table is None}
+
+    def _refuse_sharding(self, ddl: Parsed) -> None:
+        if ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
+            return
+        names: Iterable[TableName] = ddl.tables
+        if ddl.kind is Kind.DROP_DATABASE:
+            names = [name for name in self._names if name.schema == ddl.schema and name.table]
+        for name in names:
+            target = self.rules.route(name)
+            if self.rules.allows(name) and self.merged(target):
+                place = replace(ddl.context.where, table=str(name))
+                raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
+
+    def _context(self, statement: Statement, where: Where) -> Context:
+        query = statement.query
+        zone = query.time_zone or ""
+        return Context(
+            schema=query.schema,
+            sql_mode=query.sql_mode,
+            timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
+            time_zone=self.traits.time_zone if zone.upper() == "SYSTEM" else zone,
+            collation_connection=query.connection_collation,
+            collation_server=query.server_collation,
+            mariadb=self.traits.mariadb,
+            lower_case_names=self.traits.lower_case_names,
+            where=where,
+        )
+
+
+def _form(changes: Changes) -> list[list[Any]]:
+    return [[name.schema, name.table, table.to_dict() if table else None] for name, table in changes.items()]
+
+
+def _changes(form: list[list[Any]]) -> Changes:
+    return {TableName(schema, table): Table.from_dict(info) if info else None for schema, table, info in form}

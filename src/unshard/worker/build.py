@@ -1,0 +1,216 @@
+"""A subtask's config becomes its units: every unit is wired here, and only here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.prepare import Rules
+from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.tracker import SchemaTracker
+from unshard.dump.start import DumpSettings
+from unshard.dump.unit import DumpUnit, RunTasks
+from unshard.load.checkpoint import LoadTables
+from unshard.load.unit import LoadSettings, LoadUnit
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, rows, session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.structure import read_table
+from unshard.relay.unit import RelayUnit
+from unshard.source.requirements import check_available, check_requirements
+from unshard.spark.barrier import wait
+from unshard.spark.batches import run_batch
+from unshard.spark.jobs import run_tasks
+from unshard.sync.batch import Shape
+from unshard.sync.journal import Journal
+from unshard.sync.plan import Planner
+from unshard.sync.statement import SourceTraits, Statements
+from unshard.sync.tables import TableRules
+from unshard.sync.unit import SyncUnit
+from unshard.target.meta import MetaTables
+from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.route import Router
+from unshard.worker.start import Beginning
+from unshard.worker.subtask import Subtask
+
+BATCH_BYTES = 32 << 20
+"""Most bytes of binlog in a batch, unless one transaction is larger: what bounds memory and a restart's rework."""
+
+_OFFSET_OF_SYSTEM = """
+SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
+"""
+
+
+def build_subtasks(configs: Sequence[SubtaskConfig], spark: SparkSession) -> tuple[Subtask, ...]:
+    """The subtasks of one task, in the order of `configs`. Reads both ends; raises what their checks raise."""
+    statements: list[Statements] = []
+
+    def merged(target: TableName) -> bool:
+        return sum(found.names_in(target) for found in statements) > 1
+
+    return tuple(_build(config, spark, statements, merged) for config in configs)
+
+
+def _build(
+    config: SubtaskConfig,
+    spark: SparkSession,
+    statements: list[Statements],
+    merged: Callable[[TableName], bool],
+) -> Subtask:
+    source, target = to_endpoint(config.source.database), to_endpoint(config.target)
+    meta = MetaTables(config.meta_schema, config.name)
+    slots = spark.sparkContext.defaultParallelism
+    directory = Path(config.loader.directory).absolute()
+    beginning = Beginning(config.source_id, target, meta, directory, _meta_start(config), not config.clean_dump_file)
+    relay = None
+    if config.mode != "full":
+        start = beginning.relay_start()
+        _check_source(config, source, start)
+        relay = RelayUnit(config.source, source, Path(config.source.relay_dir).absolute() / config.source_id, start)
+    work = partial(run_tasks, spark)
+    dump = load = None
+    if config.mode != "incremental":
+        dump = _dump(config, source, directory, work, slots)
+        load = _load(config, target, directory, work)
+    sync = None
+    if relay is not None:
+        sync = _sync(config, source, target, meta, relay, partial(run_batch, spark), merged, slots)
+        statements.append(sync.statements)
+    return Subtask(config.source_id, beginning, relay, dump, load, sync)
+
+
+def _meta_start(config: SubtaskConfig) -> Location | None:
+    start = config.start
+    if start is None:
+        return None
+    return Location(Position(start.binlog_name, start.binlog_pos), start.binlog_gtid)
+
+
+def _check_source(config: SubtaskConfig, endpoint: Endpoint, start: Location | None) -> None:
+    with session(endpoint, "source") as connection:
+        check_requirements(connection, identify(connection), config.source_id)
+        if start is not None and not (Path(config.source.relay_dir) / config.source_id).exists():
+            check_available(connection, start.position, config.source_id)
+
+
+def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunTasks, slots: int) -> DumpUnit:
+    settings = config.dumper
+    return DumpUnit(
+        endpoint,
+        config.source_id,
+        DumpSettings(
+            directory=directory,
+            threads=settings.threads,
+            rows=settings.rows,
+            chunk_filesize=settings.chunk_bytes,
+            statement_size=settings.statement_bytes,
+            where=settings.where,
+            format=settings.format,
+            consistency=settings.consistency,
+        ),
+        _dumped(config),
+        work,
+        wait,
+        slots=slots,
+    )
+
+
+def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
+    """Which tables the dump takes: `-B` and `-T` stand in for the block-allow list, in the dump only."""
+    databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
+    if not databases and not tables:
+        return BlockAllowList(config.block_allow, config.case_sensitive).allows
+    everything = BlockAllowList()
+    return lambda name: everything.allows(name) and (name in tables if tables else name.schema in databases)
+
+
+def _load(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunTasks) -> LoadUnit:
+    return LoadUnit(
+        endpoint,
+        LoadTables(config.meta_schema, config.name, config.source_id),
+        LoadSettings(directory, config.loader.pool_size, config.loader.on_duplicate),
+        Router(config.routes, config.case_sensitive).route,
+        ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
+        work,
+    )
+
+
+def _sync(
+    config: SubtaskConfig,
+    source: Endpoint,
+    target: Endpoint,
+    meta: MetaTables,
+    relay: RelayUnit,
+    run: Callable[[Any], Any],
+    merged: Callable[[TableName], bool],
+    slots: int,
+) -> SyncUnit:
+    name, settings = config.source_id, config.syncer
+    allow = BlockAllowList(config.block_allow, config.case_sensitive)
+    router = Router(config.routes, config.case_sensitive)
+    journal = Journal(target, meta, name)
+
+    def target_table(table: TableName) -> Table | None:
+        return journal.on_target(lambda connection: read_table(connection, table))
+
+    tracker = SchemaTracker(
+        ScratchPlace(config.meta_schema, config.name, name),
+        unknown=lambda table: _as_upstream(target_table(router.route(table)), table),
+        schema_default=lambda schema: _schema_default(source, schema),
+    )
+    rules = Rules(allow.allows, allow.allows_schema, router.route, router.route_schema)
+    statements = Statements(name, _traits(source), tracker, rules, merged)
+    shape = Shape(
+        settings.worker_count, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows
+    )
+    return SyncUnit(
+        source=name,
+        journal=journal,
+        planner=Planner(name, meta, target, shape, slots),
+        rules=TableRules(
+            name,
+            allow,
+            router,
+            ColumnMapper(config.column_mappings, config.case_sensitive),
+            statements.table,
+            target_table,
+            statements.after,
+        ),
+        statements=statements,
+        relay=relay,
+        run_batch=run,
+        budget_bytes=BATCH_BYTES,
+        flush_seconds=settings.checkpoint_flush_interval_seconds,
+    )
+
+
+def _as_upstream(found: Table | None, name: TableName) -> Table | None:
+    """The target's structure under the source table's name: what an incremental task begins with."""
+    if found is None:
+        return None
+    return Table(name, found.columns, found.indexes, found.create_sql, found.foreign_keys)
+
+
+def _schema_default(endpoint: Endpoint, schema: str) -> str | None:
+    with session(endpoint, "source") as connection:
+        return show_create_database(connection, schema)
+
+
+def _traits(endpoint: Endpoint) -> SourceTraits:
+    """What statements of this source take from their server. Raises SourceError."""
+    with session(endpoint, "source") as connection:
+        server = identify(connection)
+        ((names, zone),) = rows(connection, "SELECT @@lower_case_table_names, @@global.time_zone")
+        if str(zone).upper() == "SYSTEM":
+            ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
+            sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
+            zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
+        return SourceTraits(server.flavour is Flavour.MARIADB, int(names) == 1, str(zone))
