@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rig import Rig, insert, newest, wait_until
@@ -123,7 +124,7 @@ def test_a_killed_dump_thread(rig: Rig, upstream: MariadbServer) -> None:
 
 def test_two_replicas_with_one_id_both_go_on(rig: Rig, upstream: MariadbServer, tmp_path: Path) -> None:
     other = Rig(upstream, tmp_path / "other")
-    keys = {"server-id": 77}
+    keys: dict[str, Any] = {"server-id": 77}
     units = [rig.relay(**keys), other.relay(**keys)]
     try:
         insert(upstream)
@@ -241,6 +242,7 @@ def test_another_server_needs_gtid(rig: Rig, upstream: MariadbServer) -> None:
         server.run(f"SET GLOBAL gtid_slave_pos = '{gtid}'", "RESET MASTER", f"SET GLOBAL gtid_binlog_state = '{gtid}'")
         server.run("FLUSH BINARY LOGS")
         server.run("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, b LONGBLOB)")
+        by_gtid: dict[str, Any] = {"enable-gtid": True}
         own = Rig(server, rig.folder)
         refused = own.relay()
         wait_until(lambda: refused.status().stage == "Paused")
@@ -248,7 +250,7 @@ def test_another_server_needs_gtid(rig: Rig, upstream: MariadbServer) -> None:
             refused.check()
         assert raised.value.code == "RELAY-008"
 
-        switched = own.relay(**{"enable-gtid": True})
+        switched = own.relay(**by_gtid)
         rig.units += [refused, switched]
         names = own.compare(switched)
         assert names == ("mysql-bin.000002",)

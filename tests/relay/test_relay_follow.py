@@ -131,6 +131,21 @@ def test_a_start_beyond_the_log_begins_a_fresh_set(rig: Rig, upstream: MariadbSe
     assert str(later.log.sub_directory).endswith(".000002")
 
 
+def test_a_start_in_the_file_that_was_not_begun_yet_goes_on(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    insert(upstream)
+    upstream.run("FLUSH BINARY LOGS")
+    rig.catch_up(unit)
+    unit.stop()
+    at = unit.written
+    unit.log.path(at.file).unlink()  # as if the relay had died between two files
+
+    again = rig.relay(Location(Position(at.file)))
+
+    assert at.file in rig.compare(again)
+    assert str(again.log.sub_directory).endswith(".000001")
+
+
 def test_waiting_ends_with_the_time_given(rig: Rig, upstream: MariadbServer) -> None:
     unit = rig.relay()
     rig.catch_up(unit)

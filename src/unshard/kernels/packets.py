@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-# mypy: disallow-untyped-decorators=False
+# mypy: disallow-untyped-decorators=False, disable-error-code="valid-type,no-any-return"
 """The replica stream's inner loop: packets off the socket become checked binlog events, in place.
 
 An event is taken when its length is that of its packet, its `log_pos` says that it starts where the one before it

@@ -56,8 +56,10 @@ def find_beginning(
         wanted = start if start and start.gtid else known
         return _fresh(root, connection, server, source, wanted)
     files = latest.files()
-    if files and _within(start, files):
-        return _resume(latest, files[-1], server, source)
+    if files and (start is None or _reaches(start, files)):
+        beginning = _resume(latest, files[-1], server, source)
+        if start is None or start.position.number <= Position(beginning.file).number:
+            return beginning
     return _fresh(root, connection, server, source, start)
 
 
@@ -75,12 +77,11 @@ def file_with_gtids(connection: Any, server: Server, gtid: str, source: str) -> 
     return names[low - 1]
 
 
-def _within(start: Location | None, files: tuple[str, ...]) -> bool:
-    if start is None:
-        return True
+def _reaches(start: Location, files: tuple[str, ...]) -> bool:
+    """Whether `start` lies in these files, or in the next one, which the last of them may lead on to."""
     first, last = Position(files[0]), Position(files[-1])
     same_name = first.file.rpartition(".")[0] == start.position.file.rpartition(".")[0]
-    return same_name and first.number <= start.position.number <= last.number
+    return same_name and first.number <= start.position.number <= last.number + 1
 
 
 def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> Beginning:

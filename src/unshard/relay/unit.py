@@ -106,6 +106,7 @@ class RelayUnit:
             return
         self._stopping.clear()
         self._stage, self._trouble = "Running", None
+        self._server = None  # it may have been exchanged: it is looked at anew
         self._thread = threading.Thread(target=self._run, name=f"relay {self._source.source_id}", daemon=True)
         self._thread.start()
 

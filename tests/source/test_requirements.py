@@ -1,0 +1,115 @@
+"""What a source must offer, each lack with its own error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from unshard.errors import RelayError, SourceError
+from unshard.model.position import Position
+from unshard.mysql.connection import session
+from unshard.mysql.flavour import Flavour, current_location, identify
+from unshard.source.requirements import check_available, check_requirements, missing_privileges
+from unshard.source.upstream import read_upstream
+from unshard.testing.servers import MariadbServer
+
+
+@pytest.mark.parametrize(
+    ("grants", "flavour", "missing"),
+    [
+        (["GRANT ALL PRIVILEGES ON *.* TO `u`@`%`"], "mariadb", ()),
+        (["GRANT SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO `u`@`%`"], "mariadb", ()),
+        (["GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO `u`@`%`"], "mysql", ()),
+        (["GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO `u`@`%`", "GRANT SELECT ON `d`.* TO `u`"], "mariadb", ()),
+        (["GRANT BINLOG MONITOR ON *.* TO u", "GRANT SELECT (`a`) ON `d`.`t` TO u"], "mariadb", ("REPLICATION SLAVE",)),
+        (["GRANT REPLICATION SLAVE ON *.* TO u", "GRANT SELECT ON `d`.* TO u"], "mariadb", ("BINLOG MONITOR",)),
+        (["GRANT REPLICATION SLAVE ON *.* TO u", "GRANT SELECT ON `d`.* TO u"], "mysql", ("REPLICATION CLIENT",)),
+        (["GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO u"], "mysql", ("SELECT",)),
+        (
+            ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT ALL PRIVILEGES ON `d`.* TO u"],
+            "mysql",
+            ("REPLICATION SLAVE", "REPLICATION CLIENT"),
+        ),
+        (["GRANT USAGE ON *.* TO `u`@`%`", "GRANT `role`@`%` TO `u`@`%`"], "mysql", ()),
+    ],
+)
+def test_grants(grants: list[str], flavour: str, missing: tuple[str, ...]) -> None:
+    assert missing_privileges(grants, Flavour(flavour)) == missing
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MariadbServer]:
+    with MariadbServer() as running:
+        yield running
+
+
+def code_of(server: MariadbServer, user: str = "root") -> str:
+    """The code of the lack that is found for this user, "" where there is none."""
+    with session(replace(server.endpoint, user=user), "source") as connection:
+        try:
+            check_requirements(connection, identify(connection), "s1")
+        except SourceError as error:
+            assert error.where.source == "s1"
+            return error.code
+    return ""
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("variable", "value", "usual", "code"),
+    [
+        ("binlog_format", "MIXED", "ROW", "SOURCE-031"),
+        ("binlog_row_image", "MINIMAL", "FULL", "SOURCE-032"),
+    ],
+)
+def test_settings(server: MariadbServer, variable: str, value: str, usual: str, code: str) -> None:
+    assert code_of(server) == ""
+    server.run(f"SET GLOBAL {variable} = {value}")
+    try:
+        assert code_of(server) == code
+    finally:
+        server.run(f"SET GLOBAL {variable} = {usual}")
+
+
+@pytest.mark.server
+def test_privileges(server: MariadbServer) -> None:
+    server.run("CREATE USER few@'127.0.0.1'", "GRANT SELECT, BINLOG MONITOR ON *.* TO few@'127.0.0.1'")
+    assert code_of(server, "few") == "SOURCE-033"
+    server.run("GRANT REPLICATION SLAVE ON *.* TO few@'127.0.0.1'")
+    assert code_of(server, "few") == ""
+
+
+@pytest.mark.server
+def test_a_purged_file(server: MariadbServer) -> None:
+    with session(server.endpoint, "source") as connection:
+        here = current_location(connection, identify(connection))
+        assert here is not None
+        check_available(connection, here.position, "s1")
+        with pytest.raises(RelayError, match=r"mysql-bin\.000001"):
+            check_available(connection, Position("mysql-bin.000099"), "s1")
+
+
+@pytest.mark.server
+def test_the_backlog_is_counted_over_files(server: MariadbServer) -> None:
+    with session(server.endpoint, "source") as connection:
+        start = current_location(connection, identify(connection))
+        assert start is not None
+        server.run("CREATE DATABASE backlog", "FLUSH BINARY LOGS", "CREATE TABLE backlog.t (id INT)")
+        upstream = read_upstream(connection, identify(connection))
+    assert upstream is not None
+    files = {path.name: path.stat().st_size for path in server.binlog_files()}
+    end = upstream.location.position
+    assert upstream.backlog_bytes(start.position) == files[start.position.file] - start.position.offset + end.offset
+    assert upstream.backlog_bytes(end) == 0
+    assert upstream.backlog_bytes(Position(end.file, end.offset + 1)) == 0
+    assert upstream.location.gtid == server.query("SELECT @@gtid_binlog_pos")[0][0]
+
+
+@pytest.mark.server
+def test_no_binlog() -> None:
+    with MariadbServer({"log_bin": ""}) as plain:
+        assert code_of(plain) == "SOURCE-030"
+        with session(plain.endpoint, "source") as connection:
+            assert current_location(connection, identify(connection)) is None
