@@ -1,0 +1,147 @@
+"""Source data of fixed shapes, the same for every tool: each function writes to a server and tells what it wrote.
+
+All is made from a seed, so two calls write the same rows. Statements are sent many at a time, because the making of
+the data is no part of any figure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from unshard.testing.servers import MariadbServer
+
+SYSBENCH_TABLE = (
+    "CREATE TABLE {name} (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL,"
+    " pad CHAR(60) NOT NULL, KEY k_1 (k)) ENGINE=InnoDB"
+)
+WIDE_TABLE = (
+    "CREATE TABLE {name} (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, amount DECIMAL(20,4), at DATETIME(6), seen TIMESTAMP"
+    " NOT NULL DEFAULT '2020-01-01', ratio DOUBLE, kind ENUM('red','green','blue'), flags SET('a','b','c'), note TEXT,"
+    " raw VARBINARY(64), day DATE) ENGINE=InnoDB"
+)
+_BYTES_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one call wrote: the binlog file that holds it and nothing else, and how much it is."""
+
+    file: Path
+    rows: int
+    transactions: int
+
+
+def bulk(server: MariadbServer, schema: str, *, rows: int = 500_000, seed: int = 1) -> Written:
+    """Rows of sysbench's shape in multi-row INSERTs of 1,000, each a transaction of its own."""
+
+    def statements() -> Iterator[str]:
+        source = random.Random(seed)
+        for first in range(0, rows, 1000):
+            values = ",".join(_sysbench_row(source, number) for number in range(first + 1, min(first + 1000, rows) + 1))
+            yield f"INSERT INTO bulk VALUES {values}"
+
+    return _write(server, schema, SYSBENCH_TABLE.format(name="bulk"), statements(), rows, -(-rows // 1000))
+
+
+def oltp(server: MariadbServer, schema: str, *, transactions: int = 50_000, seed: int = 2) -> Written:
+    """Transactions of 1 to 5 rows: half inserts, the rest updates and deletes of rows written before."""
+    source = random.Random(seed)
+    made: list[str] = []
+    live: list[int] = []
+    rows = 0
+    for _ in range(transactions):
+        changes = [_oltp_change(source, live) for _ in range(source.randint(1, 5))]
+        rows += len(changes)
+        made.append("BEGIN; " + "; ".join(changes) + "; COMMIT" if len(changes) > 1 else changes[0])
+    return _write(server, schema, SYSBENCH_TABLE.format(name="oltp"), made, rows, transactions)
+
+
+def hot(server: MariadbServer, schema: str, *, updates: int = 100_000, rows: int = 20, seed: int = 3) -> Written:
+    """A few rows updated again and again, each update a transaction; the rows themselves come first."""
+    source = random.Random(seed)
+    seeds = ",".join(_sysbench_row(source, number) for number in range(1, rows + 1))
+    made = [f"INSERT INTO hot VALUES {seeds}"]
+    made += [f"UPDATE hot SET k = {number} WHERE id = {source.randint(1, rows)}" for number in range(updates)]
+    return _write(server, schema, SYSBENCH_TABLE.format(name="hot"), made, rows + updates, updates + 1)
+
+
+def wide(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int = 4) -> Written:
+    """Ten columns of as many types, in INSERTs of 500 rows."""
+
+    def statements() -> Iterator[str]:
+        source = random.Random(seed)
+        for first in range(0, rows, 500):
+            numbers = range(first + 1, min(first + 500, rows) + 1)
+            yield "INSERT INTO wide VALUES " + ",".join(_wide_row(source, number) for number in numbers)
+
+    return _write(server, schema, WIDE_TABLE.format(name="wide"), statements(), rows, -(-rows // 500))
+
+
+def _write(
+    server: MariadbServer, schema: str, table: str, statements: Iterable[str], rows: int, transactions: int
+) -> Written:
+    """Make the table, then write in a binlog file that begins and ends with the statements."""
+    server.run(f"CREATE DATABASE IF NOT EXISTS {schema}", f"USE {schema}", table, "FLUSH BINARY LOGS")
+    file = server.binlog_files()[-1]
+    connection = server.connection(schema)
+    try:
+        for text in _joined(statements):
+            connection.query(text)
+            while connection.next_result() == 0:
+                pass
+    finally:
+        connection.close()
+    server.query("FLUSH BINARY LOGS")
+    return Written(file, rows, transactions)
+
+
+def _joined(statements: Iterable[str]) -> Iterator[str]:
+    """Statements put together to packets of about a megabyte."""
+    held: list[str] = []
+    size = 0
+    for statement in statements:
+        held.append(statement)
+        size += len(statement)
+        if size >= _BYTES_AT_ONCE:
+            yield ";".join(held)
+            held, size = [], 0
+    if held:
+        yield ";".join(held)
+
+
+def _sysbench_row(source: random.Random, number: int) -> str:
+    return f"({number},{source.randrange(500_000)},'{_digits(number, 119)}','{_digits(-number, 59)}')"
+
+
+def _digits(number: int, length: int) -> str:
+    """Groups of digits with dashes, as sysbench fills its columns."""
+    text = str(int.from_bytes(hashlib.shake_128(str(number).encode()).digest(52), "big")).zfill(length)
+    return "-".join(text[at : at + 11] for at in range(0, length, 12))
+
+
+def _oltp_change(source: random.Random, live: list[int]) -> str:
+    choice = source.random()
+    if not live or choice < 0.5:
+        live.append(live[-1] + 1 if live else 1)
+        return f"INSERT INTO oltp VALUES {_sysbench_row(source, live[-1])}"
+    if choice < 0.85 or len(live) < 2:
+        return f"UPDATE oltp SET k = k + 1 WHERE id = {source.choice(live)}"
+    at = source.randrange(len(live) - 1)  # the last one stays: it gives the next number
+    number, live[at] = live[at], live[-2]
+    del live[-2]
+    return f"DELETE FROM oltp WHERE id = {number}"
+
+
+def _wide_row(source: random.Random, number: int) -> str:
+    second = f"{source.randrange(24):02}:{source.randrange(60):02}:{source.randrange(60):02}"
+    day = f"20{source.randrange(10, 38):02}-{source.randrange(1, 13):02}-{source.randrange(1, 29):02}"
+    return (
+        f"({number + (1 << 63)},{source.randrange(10**12)}.{source.randrange(10**4):04},"
+        f"'{day} {second}.{number % 10**6:06}',"
+        f"'{day} {second}',{source.random()!r},{source.randint(1, 3)},{source.randrange(8)},'{_digits(number, 40)}',"
+        f"x'{source.randbytes(16).hex()}','{day}')"
+    )

@@ -1,0 +1,75 @@
+"""The tools that our figures stand beside, each run as its users run it. Seconds are wall-clock."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unshard.testing.programs import program
+from unshard.testing.servers import MariadbServer
+
+
+class PeerFailedError(RuntimeError):
+    """A tool ended with an error; the text is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpAndLoad:
+    dump_seconds: float
+    load_seconds: float
+
+
+def dump_and_load(source: MariadbServer, target: MariadbServer, schema: str, *, threads: int = 2) -> DumpAndLoad:
+    """mydumper, then myloader, of one schema; the target's copy is replaced."""
+    with tempfile.TemporaryDirectory(prefix="unshard-bench-") as folder:
+        width = ["--threads", str(threads)]
+        out = ["--outputdir", folder, "--database", schema, "--chunk-filesize", "16"]
+        dumped = _timed([program("mydumper"), *_login(source), *width, *out])
+        loaded = _timed([program("myloader"), *_login(target), *width, "--directory", folder, "--overwrite-tables"])
+    return DumpAndLoad(dumped, loaded)
+
+
+def replay(files: Sequence[Path], target: MariadbServer) -> float:
+    """`mariadb-binlog FILES | mariadb`: seconds until the target has applied all of it.
+
+    The target must have the tables. Its strict GTID mode is off meanwhile, for the source's numbers come with it.
+    """
+    target.query("SET GLOBAL gtid_strict_mode = OFF")
+    try:
+        begun = time.perf_counter()
+        _pipe([program("mariadb-binlog"), *map(str, files)], [program("mariadb"), "--no-defaults", *_login(target)])
+        return time.perf_counter() - begun
+    finally:
+        target.query("SET GLOBAL gtid_strict_mode = ON")
+
+
+def _pipe(reader: list[str], writer: list[str]) -> None:
+    """Run `reader | writer` to the end. Raises PeerFailedError when either fails."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(reader, stdout=subprocess.PIPE, stderr=said) as first:
+        second = subprocess.run(writer, stdin=first.stdout, capture_output=True, check=False)
+        if first.stdout is not None:
+            first.stdout.close()  # a writer that gave up ends the reader too
+        if first.wait() or second.returncode:
+            raise PeerFailedError(f"{first.returncode} and {second.returncode}: {second.stderr.decode()[-500:]}")
+
+
+def decode(file: Path) -> float:
+    """Seconds that `mariadb-binlog` takes to decode and print every row of a file."""
+    return _timed([program("mariadb-binlog"), "--base64-output=decode-rows", "--verbose", str(file)])
+
+
+def _login(server: MariadbServer) -> list[str]:
+    return ["--host", "127.0.0.1", "--port", str(server.port), "--user", "root"]
+
+
+def _timed(command: list[str]) -> float:
+    """Seconds of one run; what it prints is thrown away."""
+    begun = time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise PeerFailedError(f"{Path(command[0]).name} ended with {done.returncode}: {done.stderr.decode()[-500:]}")
+    return time.perf_counter() - begun
