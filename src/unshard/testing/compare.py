@@ -1,0 +1,182 @@
+"""Whether the source tables, all together, hold just the rows of the target table, and where they don't.
+
+Rows are compared as text that loses nothing: FLOAT with all its digits, binary and JSON and geometry bytes as hex, text
+in utf8mb4, NULL apart from every value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from MySQLdb.cursors import SSCursor
+
+from unshard.model.table import Column, Table, TableName
+from unshard.mysql.structure import read_table
+from unshard.testing.servers import MariadbServer
+
+TextRow = tuple[str | None, ...]
+Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]
+Place = tuple[MariadbServer, TableName]
+
+_HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "geometry", "point"})
+_HEX_MORE = frozenset({"linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection"})
+_SHOWN = 10
+_CHECKSUM_BITS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Row counts and order-independent checksums of both sides; `differences` shows the first differing rows."""
+
+    source_rows: int
+    target_rows: int
+    source_checksum: int
+    target_checksum: int
+    differences: tuple[str, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        return (self.source_rows, self.source_checksum) == (self.target_rows, self.target_checksum)
+
+    def __str__(self) -> str:
+        verdict = "equal" if self.equal else "DIFFERENT"
+        head = f"{verdict}: {self.source_rows} source rows, {self.target_rows} target rows"
+        return "\n".join((head, *self.differences))
+
+
+def compare(
+    sources: Sequence[Place],
+    target: Place,
+    *,
+    columns: Sequence[str] | None = None,
+    mapping: Mapping | None = None,
+) -> Comparison:
+    """Compare the union of the source tables with one target table, as bags of rows.
+
+    Without a mapping the servers make the sums and only a difference is fetched; with one, all source rows are.
+
+    Args:
+        columns: names to compare; default: those of the target, which every source table must have too.
+        mapping: what the migration does to a source row, as a function on its text values by column name.
+
+    Raises LookupError when a table or a column is not there.
+    """
+    names = list(columns or [column.name for column in _table(*target).columns])
+    if mapping is None:
+        sums = [_server_sum(place, names) for place in sources]
+        ours, theirs = (
+            (sum(rows for rows, _ in sums), sum(checksum for _, checksum in sums)),
+            _server_sum(target, names),
+        )
+    else:
+        source_rows = Counter(row for place in sources for row in _rows(place, names, mapping))
+        target_rows = Counter(_rows(target, names))
+        ours, theirs = _client_sum(source_rows), _client_sum(target_rows)
+    if ours == theirs:
+        return Comparison(ours[0], theirs[0], ours[1], theirs[1])
+    return Comparison(ours[0], theirs[0], ours[1], theirs[1], differences(sources, target, names, mapping))
+
+
+def assert_equal(sources: Sequence[Place], target: Place, **options: Any) -> Comparison:
+    """`compare`, with an AssertionError that shows the differing rows."""
+    comparison = compare(sources, target, **options)
+    assert comparison.equal, f"{target[1]}: {comparison}"
+    return comparison
+
+
+def differences(
+    sources: Sequence[Place], target: Place, names: Sequence[str], mapping: Mapping | None = None
+) -> tuple[str, ...]:
+    """The first rows that only one side has; a row whose key both sides have is shown by the columns that differ."""
+    ours = Counter(row for place in sources for row in _rows(place, names, mapping))
+    theirs = Counter(_rows(target, names))
+    only_ours, only_theirs = list((ours - theirs).elements()), list((theirs - ours).elements())
+    identity = [names.index(name) for name in _table(*target).identity if name in names]
+    theirs_by_key = {tuple(row[place] for place in identity): row for row in only_theirs} if identity else {}
+    shown: list[str] = []
+    for row in sorted(only_ours, key=str):
+        other = theirs_by_key.pop(tuple(row[place] for place in identity), None) if identity else None
+        if other is None:
+            shown.append(f"  missing in the target: {_show(names, row)}")
+            continue
+        only_theirs.remove(other)
+        key = _show([names[place] for place in identity], [row[place] for place in identity])
+        changed = [
+            f"{name}: source {mine!r}, target {its!r}"
+            for name, mine, its in zip(names, row, other, strict=True)
+            if mine != its
+        ]
+        shown.append(f"  {key}: {'; '.join(changed)}")
+    shown += [f"  only in the target: {_show(names, row)}" for row in sorted(only_theirs, key=str)]
+    more = len(shown) - _SHOWN
+    return tuple(shown[:_SHOWN] + ([f"  … and {more} more"] if more > 0 else []))
+
+
+def _server_sum(place: Place, names: Sequence[str]) -> tuple[int, int]:
+    server, name = place
+    texts = ", ".join(f"QUOTE({_text(column)})" for column in _columns(place, names))
+    digest = f"CAST(CONV(LEFT(MD5(CONCAT_WS(',', {texts})), {_CHECKSUM_BITS // 4}), 16, 10) AS UNSIGNED)"
+    ((rows, checksum),) = server.query(f"SELECT COUNT(*), COALESCE(SUM({digest}), 0) FROM {name.quoted}")
+    return int(rows), int(checksum)
+
+
+def _client_sum(rows: Counter[TextRow]) -> tuple[int, int]:
+    digests = (
+        int(hashlib.md5(repr(row).encode()).hexdigest()[: _CHECKSUM_BITS // 4], 16) * n for row, n in rows.items()
+    )
+    return rows.total(), sum(digests)
+
+
+def _rows(place: Place, names: Sequence[str], mapping: Mapping | None = None) -> Iterator[TextRow]:
+    """The rows as text. With a mapping it gets the whole row, and of its answer the wanted columns are taken."""
+    server, name = place
+    columns = _columns(place, names) if mapping is None else _table(server, name).columns
+    connection = server.connection()
+    try:
+        with connection.cursor(SSCursor) as cursor:
+            cursor.execute(f"SELECT {', '.join(_text(column) for column in columns)} FROM {name.quoted}")
+            for row in cursor:
+                if mapping is None:
+                    yield tuple(row)
+                else:
+                    mapped = mapping(dict(zip((column.name for column in columns), row, strict=True)))
+                    yield tuple(mapped[wanted] for wanted in names)
+    finally:
+        connection.close()
+
+
+def _columns(place: Place, names: Sequence[str]) -> list[Column]:
+    table = _table(*place)
+    try:
+        return [table.column(name) for name in names]
+    except KeyError as missing:
+        raise LookupError(f"{table.name} has no column {missing}") from missing
+
+
+def _table(server: MariadbServer, name: TableName) -> Table:
+    connection = server.connection()
+    try:
+        table = read_table(connection, name)
+    finally:
+        connection.close()
+    if table is None:
+        raise LookupError(f"there is no table {name} on port {server.port}")
+    return table
+
+
+def _text(column: Column) -> str:
+    """SQL for the column's value as text in utf8mb4 that tells any two different values apart."""
+    quoted = "`" + column.name.replace("`", "``") + "`"
+    if column.type in _HEX or column.type in _HEX_MORE:
+        return f"HEX({quoted})"
+    if column.type == "float":  # as text FLOAT has six digits, as DOUBLE all that it holds
+        return f"CAST(CAST({quoted} AS DOUBLE) AS CHAR)"
+    return f"CONVERT(CAST({quoted} AS CHAR) USING utf8mb4)"
+
+
+def _show(names: Sequence[str], row: Sequence[str | None]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in zip(names, row, strict=True))
