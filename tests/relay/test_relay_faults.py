@@ -201,6 +201,20 @@ def test_binlogs_purged_behind_a_stopped_relay(rig: Rig, upstream: MariadbServer
     assert raised.value.code == "RELAY-010"
 
 
+def test_an_old_log_whose_end_was_purged_is_left_when_nobody_waits_for_it(rig: Rig, upstream: MariadbServer) -> None:
+    unit = rig.relay()
+    insert(upstream)
+    rig.catch_up(unit)
+    unit.stop()
+    upstream.run("FLUSH BINARY LOGS")
+    purge_old(upstream)
+
+    other = rig.relay()
+
+    assert rig.compare(other)
+    assert str(other.log.sub_directory).endswith(".000002")
+
+
 def test_a_refused_password(rig: Rig, upstream: MariadbServer) -> None:
     upstream.run("CREATE OR REPLACE USER refused@'127.0.0.1' IDENTIFIED BY 'right'")
     unit = rig.relay(port=1)

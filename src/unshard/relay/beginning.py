@@ -5,6 +5,7 @@
 | nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
 | nothing | any | a location | its file from its start; by GTID where that is enabled and given |
 | files | the same server | none, or within them | go on behind the last good event |
+| files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for what is gone |
 | files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
 | files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
 
@@ -58,7 +59,11 @@ def find_beginning(
     files = latest.files()
     if files and (start is None or _reaches(start, files)):
         beginning = _resume(latest, files[-1], server, source)
-        if start is None or start.position.number <= Position(beginning.file).number:
+        if start is None:
+            wanted = beginning.file in {log.name for log in binary_logs(connection)}
+        else:
+            wanted = start.position.number <= Position(beginning.file).number
+        if wanted:
             return beginning
     return _fresh(root, connection, server, source, start)
 

@@ -155,7 +155,7 @@ class RelayUnit:
         """The state of now; cheap."""
         location = None
         if self._written is not None:
-            location = Location(self._written, self._gtids.text if self._gtids else "")
+            location = Location(self._written, self._gtid_text())
         return RelayStatus(
             self._stage,
             str(self._sub_directory or ""),
@@ -166,6 +166,9 @@ class RelayUnit:
             self._reconnecting_since,
             self._trouble,
         )
+
+    def _gtid_text(self) -> str:
+        return self._gtids.text if self._gtids else ""
 
     def _reaches(self, position: Position) -> bool:
         return self._written is not None and self._written >= position
@@ -218,7 +221,8 @@ class RelayUnit:
                 check_requirements(connection, server, self._source.source_id)
             elif server.uuid != self._server.uuid:
                 raise RelayError("RELAY-008", values={"expected": self._server.uuid, "found": server.uuid})
-            start = self._start if self._written is None else None
+            # once it has written, readers count on what follows, whatever was asked at first
+            start = self._start if self._written is None else Location(self._written, self._gtid_text())
             beginning = find_beginning(self._directory, connection, server, self._source, start)
         self._server, self._gtids, self._sub_directory = server, beginning.gtids, beginning.sub_directory
         folder = self._directory / str(beginning.sub_directory)
@@ -261,7 +265,7 @@ class RelayUnit:
             raise RelayError("RELAY-004", Where(position=str(at), file=str(writer.path)))
         if self._stream is not None:
             self._take_gtids(writer, self._stream)
-        writer.rotate(at.file, self._gtids.text if self._gtids else "")
+        writer.rotate(at.file, self._gtid_text())
         self._publish(writer.end)
 
     def _compare_format(self, writer: RelayWriter, event: bytes) -> None:
@@ -276,7 +280,7 @@ class RelayUnit:
 
     def _sync(self, writer: RelayWriter, stream: ReplicaStream) -> None:
         self._take_gtids(writer, stream)
-        writer.sync(self._gtids.text if self._gtids else "")
+        writer.sync(self._gtid_text())
 
     def _publish(self, end: Position) -> None:
         with self._changed:
