@@ -210,6 +210,7 @@ def test_an_old_log_whose_end_was_purged_is_left_when_nobody_waits_for_it(rig: R
     purge_old(upstream)
 
     other = rig.relay()
+    rig.catch_up(other)
 
     assert rig.compare(other)
     assert str(other.log.sub_directory).endswith(".000002")

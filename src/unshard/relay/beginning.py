@@ -60,10 +60,10 @@ def find_beginning(
     if files and (start is None or _reaches(start, files)):
         beginning = _resume(latest, files[-1], server, source)
         if start is None:
-            wanted = beginning.file in {log.name for log in binary_logs(connection)}
+            useful = beginning.file in {log.name for log in binary_logs(connection)}
         else:
-            wanted = start.position.number <= Position(beginning.file).number
-        if wanted:
+            useful = start.position.number <= Position(beginning.file).number
+        if useful:
             return beginning
     return _fresh(root, connection, server, source, start)
 
