@@ -74,6 +74,8 @@ def _decoded(values: pa.Array, charset: str) -> pa.Array:
 
 def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:
     """Members count from 1; 0 is the empty text that stands for a value that was refused."""
+    if "" in column.members and pc.any(refused := pc.equal(numbers, pa.scalar(0, pa.uint64()))).as_py():
+        raise UndecodableValue(_first(refused), "the value is the number 0, whose text is that of the empty member")
     members = pa.array(["", *column.members], pa.string())
     beyond = pc.greater(numbers, pa.scalar(len(column.members), pa.uint64()))
     if pc.any(beyond).as_py():
