@@ -44,6 +44,8 @@ class Rig:
         )
         self.units.append(unit)
         unit.start()
+        # which file it begins with is settled here, whatever the test does to the server next
+        wait_until(lambda: unit.status().location is not None or unit.status().trouble is not None)
         return unit
 
     def catch_up(self, unit: RelayUnit) -> None:
