@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,10 @@ PIECE_BYTES = 8 << 20
 
 
 class ParquetFile:
-    """One file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data."""
+    """One file, open for writing. A row group is closed at PIECE_ROWS rows or PIECE_BYTES of Arrow data.
+
+    A thread encodes and writes one row group while the caller reads the next one from the source.
+    """
 
     suffix = "parquet"
 
@@ -30,6 +34,8 @@ class ParquetFile:
         self._pending_rows = 0
         self._pending_bytes = 0
         self._path = path
+        self._thread = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
         self.rows = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -49,10 +55,19 @@ class ParquetFile:
     def close(self) -> None:
         """Write what is pending and the footer. A file without rows still has its footer."""
         self._flush()
+        self._wait()
+        self._thread.shutdown()
         self._writer.close()
 
     def _flush(self) -> None:
         if self._pending:
             table = pa.Table.from_batches(self._pending)
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+            self._wait()
+            self._writing = self._thread.submit(self._writer.write_table, table, row_group_size=table.num_rows)
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+    def _wait(self) -> None:
+        """Until the row group before is written. Raises what its writing raised."""
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None

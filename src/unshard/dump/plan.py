@@ -72,6 +72,15 @@ def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool
     return "lock-free" if mariadb and all(table.transactional for table in tables) else "flush"
 
 
+def check_consistency(consistency: Consistency, mode: str) -> None:
+    """Whether the task mode (`full`, `all`, …) can go on from such a dump. Raises DumpError DUMP-003.
+
+    A dump without any common moment can't be followed by sync exactly once.
+    """
+    if consistency == "none" and mode == "all":
+        raise DumpError("DUMP-003", values={"consistency": consistency, "mode": mode})
+
+
 def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:
     """Deal items to at most `count` shares of about equal weight, the heaviest first; no share is empty."""
     heap = [(0, number) for number in range(min(count, len(items)))]

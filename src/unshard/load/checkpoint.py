@@ -74,6 +74,15 @@ class LoadTables:
         rows(connection, _STATUS.format(name=self.status))
         rows(connection, f"INSERT IGNORE INTO {self.status} VALUES (%s, %s, %s)", (self.task, self.source, INIT))
 
+    def exist(self, connection: Any) -> bool:
+        """Whether `create` has been there."""
+        found = rows(
+            connection,
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            (self.schema, f"{self.task}_load_chunk"),
+        )
+        return bool(found)
+
     def read_status(self, connection: Any) -> str:
         """`init`, `running` or `finished`."""
         found = rows(
@@ -121,7 +130,8 @@ class LoadTables:
     def state(self, connection: Any, file: str) -> FileState | None:
         found = rows(
             connection,
-            f"SELECT epoch, piece, done_bytes, done_rows, size, finished FROM {self.chunk} WHERE source = %s AND file = %s",
+            "SELECT epoch, piece, done_bytes, done_rows, size, finished"
+            f" FROM {self.chunk} WHERE source = %s AND file = %s",
             (self.source, file),
         )
         return _state(found[0]) if found else None

@@ -32,7 +32,7 @@ class LoadSettings:
 
     directory: Path
     pool_size: int = 16
-    on_duplicate: OnDuplicate = "replace"
+    on_duplicate: OnDuplicate = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class LoadUnit:
         self._route = route
         self._mapping_for = mapping_for
         self._run_tasks = run_tasks
+        self._files: dict[TableName, list[str]] = {}
 
     def run(self) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError or TargetError.
@@ -83,6 +84,7 @@ class LoadUnit:
             if self._tables.read_status(connection) == FINISHED:
                 return self._result(connection)
             contents = open_contents(self._settings.directory)
+            self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
             structures = prepare(connection, contents, self._route, self._tables.schema, self._tables.source)
             self._tables.write_status(connection, RUNNING)
             sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
@@ -98,18 +100,22 @@ class LoadUnit:
             return self._result(connection)
 
     def progress(self) -> Progress:
-        """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files."""
+        """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
+
+        Tables are counted from the time when `run` has read the folder.
+        """
         with session(self._endpoint, "target") as connection:
-            self._tables.create(connection)
-            states = self._tables.states(connection).values()
-        size = sum(state.size for state in states)
-        finished = [state for state in states if state.finished]
-        rows_done = sum(state.done_rows for state in states)
-        size_done = sum(state.size for state in finished)
+            states = self._tables.states(connection) if self._tables.exist(connection) else {}
+        finished = {name for name, state in states.items() if state.finished}
+        size = sum(state.size for state in states.values())
+        size_done = sum(states[name].size for name in finished)
+        rows_done = sum(state.done_rows for state in states.values())
         return Progress(
+            tables_done=sum(finished.issuperset(files) for files in self._files.values()),
+            tables_total=len(self._files),
             rows_done=rows_done,
             rows_total_estimate=rows_done * size // size_done if size_done else 0,
-            bytes_done=size_done + sum(min(s.offset, s.size) for s in states if not s.finished),
+            bytes_done=size_done + sum(min(s.offset, s.size) for s in states.values() if not s.finished),
             bytes_total=size,
         )
 

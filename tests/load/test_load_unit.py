@@ -90,6 +90,7 @@ def test_rows_counters_and_status_arrive_once(
 ) -> None:
     make_dump(shop, rows=1000).run()
     unit = make_load(shop)
+    assert unit.progress().rows_done == 0
     result = unit.run()
     assert (result.files, result.rows) == (3, 2500)
     assert unit.run() == result
@@ -99,7 +100,7 @@ def test_rows_counters_and_status_arrive_once(
         ("task", "shard-1", "finished")
     ]
     progress = unit.progress()
-    assert progress.rows_done == 2500
+    assert (progress.tables_done, progress.tables_total, progress.rows_done) == (1, 1, 2500)
     assert progress.bytes_done == progress.bytes_total > 0
 
 
