@@ -1,0 +1,59 @@
+# What a developer does, each with one word. Every target sets up what it needs first: see `make help`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint format bench docs lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+TESTS ?= tests
+KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(VENV)/.kernels ## system packages, .venv with pinned libraries, compiled kernels; done by the others too
+
+build: setup ## compile the kernels that changed
+
+demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal
+	@$(BIN)/unshard demo
+
+test: setup ## run the tests; TESTS=tests/relay runs a part
+	@$(BIN)/python -m pytest -q $(TESTS)
+
+lint: setup ## ruff and mypy over everything
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+bench: setup ## every benchmark, one JSON object each
+	@$(BIN)/python -m bench all --json
+
+docs: setup ## write the generated reference pages
+	@$(BIN)/python docs/generate.py
+
+lock: setup ## pin the newest versions that pyproject.toml allows
+	@$(BIN)/python -m pip install -q pip-tools
+	@$(BIN)/pip-compile -q --upgrade --extra dev --generate-hashes --allow-unsafe --strip-extras --no-annotate \
+	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+
+clean: ## remove everything that was built, .venv too
+	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/.libraries: requirements.lock tools/python tools/system-packages
+	@set -e; python=$$(tools/python); tools/system-packages "$$python"; \
+	test -x $(BIN)/python || "$$python" -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.kernels: $(KERNELS) $(VENV)/.package
+	@$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
