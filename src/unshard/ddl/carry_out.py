@@ -19,7 +19,7 @@ import MySQLdb
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide, same
 from unshard.ddl.lex import tokens
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
-from unshard.ddl.session import event_session, is_connection_fault, neutral_session
+from unshard.ddl.session import event_session, may_pass, neutral_session
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.mysql.structure import create_statement
@@ -38,22 +38,22 @@ def carry_out(
     """Run every step that is not done, in order, on a connection without an open transaction.
 
     Args:
-        reach: crash points `ddl:execute:before`, `ddl:execute:after`, `ddl:noted`.
+        reach: crash points `ddl-execute-before`, `ddl-execute-after`, `ddl-noted`.
         note_done: stores durably how many steps are done; called after each step.
         resumed: whether an earlier attempt (of this or another process) had this intent. False only at the first.
 
     Raises DdlError DDL-006 for a structure that is neither from before nor from after, DDL-007 where only a human
-    can tell, DDL-008 where the server refuses; MySQLdb.Error for a lost connection, after which it may be called
-    again with `resumed=True`. Idempotent by that.
+    can tell, DDL-008 where the server refuses; MySQLdb.Error for a lost connection or a busy server, after which it
+    may be called again with `resumed=True`. Idempotent by that.
     """
     for number in range(intent.done, len(intent.steps)):
         step = intent.steps[number]
         actual = structures(connection, step)
         match decide(step, actual, resumed=resumed and number == intent.done):
             case Decision.RUN:
-                reach("ddl:execute:before")
+                reach("ddl-execute-before")
                 _execute(connection, intent, step)
-                reach("ddl:execute:after")
+                reach("ddl-execute-after")
             case Decision.CONFLICT:
                 raise _conflict(intent, step, actual)
             case Decision.UNCLEAR:
@@ -61,7 +61,7 @@ def carry_out(
             case Decision.DONE:
                 pass
         note_done(number + 1)
-        reach("ddl:noted")
+        reach("ddl-noted")
 
 
 def structures(connection: Any, step: Step) -> Structures:
@@ -94,7 +94,7 @@ def _execute(connection: Any, intent: Intent, step: Step) -> None:
         with event_session(connection, context, step.kind, step.statement), connection_cursor(connection) as cursor:
             cursor.execute(step.statement)
     except MySQLdb.Error as error:
-        if is_connection_fault(error):
+        if may_pass(error):
             raise
         if decide(step, structures(connection, step), resumed=True) is not Decision.DONE:
             where = replace(context.where, table=", ".join(step.before))

@@ -17,7 +17,7 @@ import MySQLdb
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed
-from unshard.ddl.session import event_session, is_connection_fault, neutral_session
+from unshard.ddl.session import event_session, is_connection_fault, may_pass, neutral_session
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
@@ -173,7 +173,7 @@ def _told(ddl: Ddl) -> Iterator[None]:
     try:
         yield
     except MySQLdb.Error as error:
-        if is_connection_fault(error):
+        if may_pass(error):
             raise
         where = replace(ddl.context.where, table=str(ddl.tables[0]) if ddl.tables else ddl.schema)
         raise DdlError("DDL-003", where, server_text(error), {"statement": ddl.text}) from error

@@ -13,6 +13,9 @@ from unshard.ddl.statement import Kind
 from unshard.errors import DdlError
 from unshard.mysql.connection import CANT_REACH, LOST, rows
 
+BUSY = frozenset({1205, 1213, 8022, 8028, 9001, 9002, 9003, 9005})
+"""Lock waits, deadlocks, and TiDB's answers that it is busy or that a schema is just changing."""
+
 UNKNOWN_COLLATION = frozenset({1273, 1115})
 Value = str | int | float
 
@@ -25,8 +28,13 @@ NEUTRAL: Mapping[str, Value] = {
 
 
 def is_connection_fault(error: MySQLdb.Error) -> bool:
-    """Whether the connection failed and not the statement: such an error goes on as it is, for a retry."""
+    """Whether the connection is gone, and its session with it."""
     return bool(error.args) and error.args[0] in CANT_REACH | LOST
+
+
+def may_pass(error: MySQLdb.Error) -> bool:
+    """Whether the failure is not the statement's fault: such an error goes on as it is, and the caller tries again."""
+    return is_connection_fault(error) or (bool(error.args) and error.args[0] in BUSY)
 
 
 @contextmanager
