@@ -12,7 +12,7 @@ from importlib import import_module
 
 from bench.plot import bars
 
-BENCHES = ("decode",)
+BENCHES = ("decode", "load", "sync", "latency", "backlog")
 
 
 def main() -> None:

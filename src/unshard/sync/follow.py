@@ -5,6 +5,7 @@
 | whole row transactions | `Rows`, up to the byte budget |
 | a statement | `Ddl` |
 | the end of a file | `Move` to the next one |
+| the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
 """
 
@@ -86,7 +87,10 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     if isinstance(extent.stop, Rotate):
         following = extent.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None
-    return Move(end) if extent.end > offset else None
+    if extent.end > offset:
+        return Move(end)
+    following = log.next_file(file) if file != written.file else None
+    return Move(Location(Position(following), at.gtid)) if following else None
 
 
 def _format(data: mmap.mmap) -> Format:

@@ -1,0 +1,84 @@
+"""Commit upstream to visible in the target, at 500 rows a second, each in a transaction of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+import time
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+from bench.stage import BIG, Run, end_of, engine, subtask
+from unshard.mysql.connection import Endpoint, connect
+from unshard.testing.servers import MariadbServer
+
+_RATE = 500
+_SECONDS = 30
+_WARM_UP_SECONDS = 5
+_TABLE = "CREATE TABLE bench.beat (id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(40) NOT NULL)"
+
+
+def run(rate: int = _RATE, seconds: int = _SECONDS) -> dict[str, Any]:
+    """`{"p50_ms", "p99_ms", "rows_per_s"}`; writer and watcher are processes of their own."""
+    spawn = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name, engine(Path(name)) as spark:
+        with MariadbServer(BIG) as source, MariadbServer(BIG) as target:
+            source.run("CREATE DATABASE bench", _TABLE)
+            target.run("CREATE DATABASE bench", _TABLE)
+            start = end_of(source)
+            source.query("FLUSH BINARY LOGS")
+            work = Run(subtask(spark, source, target, Path(name), mode="incremental", start=end_of(source).file))
+            work.start()
+            work.until(start)
+            total = rate * seconds
+            written: Queue[list[float]] = spawn.Queue()
+            seen: Queue[list[float]] = spawn.Queue()
+            watcher = spawn.Process(target=_watch, args=(target.endpoint, total, seen))
+            writer = spawn.Process(target=_write, args=(source.endpoint, total, rate, written))
+            watcher.start()
+            writer.start()
+            commits, sights = written.get(), seen.get()
+            writer.join()
+            watcher.join()
+            work.stop()
+    skipped = rate * _WARM_UP_SECONDS
+    delays = sorted(seen - written for written, seen in zip(commits[skipped:], sights[skipped:], strict=True))
+    return {
+        "p50_ms": round(1000 * delays[len(delays) // 2]),
+        "p99_ms": round(1000 * delays[len(delays) * 99 // 100]),
+        "max_ms": round(1000 * delays[-1]),
+        "rows_per_s": round((total - 1) / (commits[-1] - commits[0])),
+    }
+
+
+def _write(source: Endpoint, total: int, rate: int, written: Queue[list[float]]) -> None:
+    """Commit a row every 1/rate seconds; sends the time of each commit."""
+    connection = connect(source, "source")
+    commits = []
+    begun = time.time()
+    for number in range(total):
+        time.sleep(max(0.0, begun + number / rate - time.time()))
+        connection.query(f"INSERT INTO bench.beat VALUES ({number}, 'beat {number}')")
+        commits.append(time.time())
+    written.put(commits)
+
+
+def _watch(target: Endpoint, total: int, seen: Queue[list[float]]) -> None:
+    """Look for the rows every few milliseconds; sends the time each was first there. Rows come in order or not."""
+    connection = connect(target, "target")
+    cursor = connection.cursor()
+    sights = [0.0] * total
+    missing = set(range(total))
+    low = 0
+    while missing:
+        cursor.execute("SELECT id FROM bench.beat WHERE id >= %s", (low,))
+        now = time.time()
+        for (number,) in cursor.fetchall():
+            if number in missing:
+                missing.discard(number)
+                sights[number] = now
+        while low < total and low not in missing:
+            low += 1
+        time.sleep(0.005)
+    seen.put(sights)

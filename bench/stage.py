@@ -1,0 +1,150 @@
+"""Our side of a bench: the product's own wiring, run in this process between throwaway servers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from unshard.config import parse_source, parse_task, plan_subtasks
+from unshard.model.position import Position
+from unshard.spark.jobs import run_tasks
+from unshard.spark.session import spark_session
+from unshard.testing.servers import MariadbServer
+from unshard.worker.build import build_subtasks
+from unshard.worker.subtask import Subtask
+
+BIG = {"innodb_buffer_pool_size": "1G", "innodb_log_file_size": "512M", "max_binlog_size": "1G"}
+"""Options of the servers in a bench: room for the data, the rest as `unshard.testing` has it."""
+
+
+@contextmanager
+def engine(folder: Path) -> Iterator[SparkSession]:
+    """A Spark session as `unshard run` starts it, with its first job behind it: no figure holds the JVM's start."""
+    with spark_session("local[*]", {}, folder / "spark.log") as spark:
+        slots = spark.sparkContext.defaultParallelism
+        run_tasks(spark, [b""] * slots, bytes.upper)
+        yield spark
+
+
+def subtask(
+    spark: SparkSession, source: MariadbServer, target: MariadbServer, folder: Path, *, mode: str, start: str = ""
+) -> Subtask:
+    """The one subtask of a task without rules; `start` is a binlog file for mode `incremental`."""
+    meta = f"meta: {{binlog-name: {start}, binlog-pos: 4}}" if start else ""
+    task = parse_task(f"""
+name: bench
+task-mode: {mode}
+target-database: {{host: 127.0.0.1, port: {target.port}, user: root}}
+mysql-instances: [{{source-id: s1, loader-config-name: l, {meta}}}]
+loaders: {{l: {{dir: {folder}/dump}}}}
+""")
+    upstream = parse_source(f"""
+source-id: s1
+relay-dir: {folder}/relay
+from: {{host: 127.0.0.1, port: {source.port}, user: root}}
+""")
+    return build_subtasks(plan_subtasks(task, [upstream]), spark)[0]
+
+
+@dataclass(slots=True)
+class Run:
+    """A subtask at work in a thread. `stop` ends it and raises what it met."""
+
+    subtask: Subtask
+    stop_asked: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def until(self, end: Position) -> None:
+        """Wait until everything before `end` is applied and checkpointed. Raises what stopped the subtask."""
+        self.wait(lambda: self._location() is not None and self._location() >= end)
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        while not done():
+            if self.error is not None:
+                raise self.error
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self.stop_asked.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _location(self) -> Any:
+        sync = self.subtask.sync
+        location = sync.meter.location if sync is not None else None
+        return location.position if location is not None else None
+
+    def _work(self) -> None:
+        try:
+            self.subtask.run(self.stop_asked)
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+def end_of(server: MariadbServer) -> Position:
+    """Where the server's binlog ends now."""
+    ((file, offset, *_),) = server.query("SHOW MASTER STATUS")
+    return Position(str(file), int(offset))
+
+
+@dataclass(slots=True)
+class Memory:
+    """Samples the resident memory of this process and of the JVM and Python workers below it, in MiB."""
+
+    interval_seconds: float = 0.25
+    samples: list[dict[str, float]] = field(default_factory=list)
+    _ended: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Memory:
+        self._thread = threading.Thread(target=self._sample)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def peak(self) -> dict[str, int]:
+        """The highest of each kind: `driver`, `workers` (all together), `jvm`."""
+        return {kind: round(max(sample[kind] for sample in self.samples)) for kind in ("driver", "workers", "jvm")}
+
+    def _sample(self) -> None:
+        while not self._ended.wait(self.interval_seconds):
+            self.samples.append(resident())
+
+
+def resident() -> dict[str, float]:
+    """Resident MiB now: this process, the Python workers of Spark (shared pages counted once each), the JVM."""
+    import psutil
+
+    found = {"driver": 0.0, "workers": 0.0, "jvm": 0.0}
+    me = psutil.Process(os.getpid())
+    found["driver"] = me.memory_info().rss / 2**20
+    for child in me.children(recursive=True):
+        try:
+            name, memory = child.name(), child.memory_info().rss / 2**20
+        except psutil.Error:
+            continue  # it ended between the two looks
+        if name.startswith("java"):
+            found["jvm"] += memory
+        elif name.startswith("python"):
+            found["workers"] += memory
+    return found
