@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from unshard.ddl.context import Context
+from unshard.binlog.query import Query, read_query
+from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.scratch import Scratch, ScratchPlace, drop_leftovers, open_scratch, show_create_database
 from unshard.ddl.tracker import SchemaTracker, schema_row
@@ -136,6 +137,41 @@ def test_the_events_session_decides(target: Any, source: Any, schema: str) -> No
     run(source, "set sql_mode = '', time_zone = '+00:00'")
     assert tracker.get(TableName(schema, "t")) == read_table(source, TableName(schema, "t"))
     follow(tracker, target, source, "create table u (`count` real)", Context(schema))
+
+
+def test_flags_of_the_log_decide(target: Any, source_server: MariadbServer, source: Any, schema: str) -> None:
+    """Statements as their own events have them: flags from the file, run twice by the same session."""
+    tracker = tracker_of(source)
+    statements = (
+        "create table t (a timestamp, b timestamp)",
+        "alter table t add c int",
+        "rename table nothing to something, t to v",
+        "create table u (a timestamp)",
+    )
+    run(source, "flush binary logs")
+    run(source, "set explicit_defaults_for_timestamp = 0")
+    run(source, statements[0])
+    run(source, "set sql_if_exists = 1, explicit_defaults_for_timestamp = 1")
+    for sql in statements[1:]:
+        run(source, sql)
+    logged = queries(source_server.binlog_files()[-1].read_bytes())
+    assert [query.sql for query in logged] == list(statements)
+    for query in logged:
+        context = Context(query.schema, query.sql_mode, **mariadb_flags(query.flags2))
+        tracker.apply(tracker.after(target, classify_ddl(query.sql, context)))
+    for table in ("t", "u", "v"):
+        assert tracker.get(TableName(schema, table)) == read_table(source, TableName(schema, table))
+
+
+def queries(log: bytes) -> list[Query]:
+    """Bodies of the QUERY events of a whole binlog file."""
+    found, at = [], 4
+    while at < len(log):
+        size = int.from_bytes(log[at + 9 : at + 13], "little")
+        if log[at + 4] == 2:
+            found.append(read_query(log[at + 19 : at + size - 4]))
+        at += size
+    return found
 
 
 PIECES = (

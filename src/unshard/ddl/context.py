@@ -64,6 +64,8 @@ STRICT_MODES = frozenset(
 )
 """Left out on the target: a statement that the source took must not fail there for being looked at more strictly."""
 
+_EXPLICIT_DEFAULTS = 1 << 24
+_SQL_IF_EXISTS = 1 << 28
 _QUOTING_BY_NAME = frozenset({"ANSI", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB"})
 
 
@@ -79,6 +81,7 @@ class Context:
             Never SYSTEM: the caller puts in what that was upstream.
         collation_connection, collation_server: ids as in the event; 0 where it has none. The text itself is decoded.
         explicit_defaults_for_timestamp: None where the event doesn't say; the target's own setting counts then.
+        sql_if_exists: MariaDB: IF EXISTS holds for tables and schemas although the text doesn't say so.
         mariadb: whether a MariaDB wrote it (only there `/*M! … */` is run).
         lower_case_names: whether the source folds names of schemas and tables (`lower_case_table_names` is 1); row
             events have them folded, statements don't.
@@ -92,6 +95,7 @@ class Context:
     collation_connection: int = 0
     collation_server: int = 0
     explicit_defaults_for_timestamp: bool | None = None
+    sql_if_exists: bool = False
     mariadb: bool = True
     lower_case_names: bool = False
     where: Where = field(default_factory=Where)
@@ -130,6 +134,14 @@ class Context:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Context:
         return cls(**{**form, "where": Where(**form["where"])})
+
+
+def mariadb_flags(flags2: int) -> dict[str, bool]:
+    """The fields of `Context` that MariaDB logs as bits of the status variable FLAGS2."""
+    return {
+        "explicit_defaults_for_timestamp": bool(flags2 & _EXPLICIT_DEFAULTS),
+        "sql_if_exists": bool(flags2 & _SQL_IF_EXISTS),
+    }
 
 
 def _name(known: Mapping[int, str], bit: int) -> str:

@@ -105,7 +105,11 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
         return Again.HARMLESS if ddl.or_replace else Again.NOTHING
     swaps = any(action in ("EXCHANGE", "CHANGE") or action.startswith("RENAME") for action in ddl.actions)
     if ddl.kind is Kind.RENAME_TABLE or swaps:
-        return Again.NOTHING if ddl.if_exists and all(text is None for text in before.values()) else Again.HARMFUL
+        return (
+            Again.NOTHING
+            if ddl.table_may_be_missing and all(text is None for text in before.values())
+            else Again.HARMFUL
+        )
     return Again.HARMLESS
 
 

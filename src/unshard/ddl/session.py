@@ -63,6 +63,8 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
         wanted["timestamp"] = context.timestamp
     if context.explicit_defaults_for_timestamp is not None:
         wanted["explicit_defaults_for_timestamp"] = int(context.explicit_defaults_for_timestamp)
+    if context.sql_if_exists:
+        wanted["sql_if_exists"] = 1
     if (name := collation_name(connection, context.collation_connection)) is not None:
         wanted["collation_connection"] = name
     if kind.on_schema and context.collation_server:

@@ -97,8 +97,8 @@ class Ddl:
 
     @property
     def table_may_be_missing(self) -> bool:
-        """Whether IF EXISTS speaks of the table (and not of an index)."""
-        return self.if_exists and self.kind is not Kind.DROP_INDEX
+        """Whether IF EXISTS speaks of the table (and not of an index), or the session says it for all."""
+        return self.context.sql_if_exists or (self.if_exists and self.kind is not Kind.DROP_INDEX)
 
     @property
     def like(self) -> TableName | None:
