@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Writes the reference pages that are made from code: `make docs`. With `--check` it says which are out of date."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from unshard import errors
+from unshard.config.reference import render as config_page
+from unshard.error_catalogue import CATALOGUE, Entry
+
+REFERENCE = Path(__file__).parent / "reference"
+
+_ERRORS_HEAD = """# Error codes
+
+Every error tells what failed, where, why, and what to do. WORDS IN CAPITALS are filled in with the values at hand.
+*Retryable* errors may pass with nothing changed: the unit that meets one tries again before it gives up.
+"""
+
+
+def errors_page(catalogue: Mapping[str, Entry] = CATALOGUE) -> str:
+    """The page of all error codes, a section for each kind in the order of the data flow."""
+    kinds = {kind.__name__.removesuffix("Error").upper(): kind for kind in errors.UnshardError.__subclasses__()}
+    sections: dict[str, list[str]] = {}
+    for code, entry in catalogue.items():
+        sections.setdefault(code.split("-")[0], []).append(_error(code, entry))
+    parts = [_ERRORS_HEAD]
+    for prefix, entries in sections.items():
+        parts += [f"## {prefix}: {_subject(kinds[prefix].__name__)}\n", *entries]
+    return "\n".join(parts)
+
+
+def _error(code: str, entry: Entry) -> str:
+    retryable = " Retryable." if entry.retryable else ""
+    return f"### {code}\n\n{_filled(entry.message)}.{retryable}\n\n**What to do:** {_filled(entry.hint)}.\n"
+
+
+def _filled(template: str) -> str:
+    """A text of the catalogue with the names of its values in capitals."""
+    return re.sub(r"\{(\w+)[^}]*\}", lambda value: value[1].upper(), template)
+
+
+def _subject(name: str) -> str:
+    """What a kind of error is about, from the tree in the docstring of `unshard.errors`."""
+    match = re.search(rf"─ {name}\s+(.+)", errors.__doc__ or "")
+    if match is None:
+        raise LookupError(f"the docstring of unshard.errors does not tell what a {name} is about")
+    return match[1]
+
+
+PAGES: dict[str, Callable[[], str]] = {"config.md": config_page, "errors.md": errors_page}
+
+
+def outdated() -> list[str]:
+    """Pages whose committed text is not what the code says now."""
+    return [name for name, page in PAGES.items() if _read(REFERENCE / name) != page()]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is out of date")
+    check = parser.parse_args().check
+    for name in outdated():
+        if check:
+            print(f"docs/reference/{name} is out of date: run `make docs` and commit it")
+        else:
+            (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8")
+            print(f"wrote docs/reference/{name}")
+    return 1 if outdated() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

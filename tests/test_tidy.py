@@ -1,0 +1,210 @@
+"""The house rules that a program can check: layers, sizes, names, what may not stand in a tracked file."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from unshard.error_catalogue import CATALOGUE
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "unshard"
+
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"cli"}),
+    frozenset({"worker"}),
+    frozenset({"spark"}),
+    frozenset({"dump", "load", "relay", "sync"}),
+    frozenset({"source", "target", "transform", "ddl", "binlog"}),
+    frozenset({"kernels"}),
+    frozenset({"mysql"}),
+    frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "clock", "log", "metrics"}),
+)
+"""From the top down: a package imports those of its own row and of the rows below it, and no two import each other."""
+
+APART = "testing"
+"""May import all but the packages of `ABOVE_TESTING`; of the product only the command line (its demo) imports it."""
+
+ABOVE_TESTING = frozenset({"cli", "worker", "spark"})
+PRINTING = frozenset({"cli", APART})
+FORBIDDEN_NAMES = frozenset({"utils", "util", "common", "helpers", "helper", "misc", "core", "manager", "base"})
+LONGEST_FILE = 400
+BUILD_FILES = re.compile(
+    r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"
+)
+CODE = re.compile(r'"((?:CONFIG|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|ENGINE)-\d{3})"')
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Every file of the project: tracked, or new and not ignored."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    return tuple(path for name in sorted(listed.split("\0")) if name and (path := ROOT / name).is_file())
+
+
+def python_files(*folders: str) -> list[Path]:
+    tops = {ROOT / folder for folder in folders}
+    return [path for path in tracked() if path.suffix == ".py" and tops.intersection(path.parents)]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Absolute names of all that a file imports, wherever in it: `unshard.model.table.Table`, `pyspark`."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def part(path: Path) -> str:
+    """The package or top-level module of `unshard` that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def edges() -> Iterator[tuple[Path, str, str]]:
+    """(file, its part, a part of unshard that it imports)."""
+    for path in python_files("src"):
+        for name in imported(path):
+            pieces = name.split(".")
+            if pieces[0] == "unshard" and len(pieces) > 1:
+                yield path, part(path), pieces[1]
+
+
+def row(name: str) -> int:
+    return next(place for place, layer in enumerate(LAYERS) if name in layer)
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_every_part_has_a_layer() -> None:
+    known = frozenset.union(*LAYERS) | {APART, "__init__", "__main__"}
+    assert {part(path) for path in python_files("src")} <= known
+
+
+def test_parts_import_only_their_own_row_and_below() -> None:
+    wrong = []
+    for path, importer, target in edges():
+        if importer in (target, "__init__", "__main__"):
+            continue
+        if importer == APART:
+            allowed = target not in ABOVE_TESTING
+        elif target == APART:
+            allowed = importer == "cli"
+        else:
+            allowed = row(importer) <= row(target)
+        if not allowed:
+            wrong.append(f"{place(path)} imports {target}")
+    assert wrong == []
+
+
+def test_no_two_parts_import_each_other() -> None:
+    pairs = {(importer, target) for _, importer, target in edges() if importer != target}
+    assert sorted(pair for pair in pairs if pair[::-1] in pairs) == []
+
+
+def test_relative_imports_are_not_used() -> None:
+    relative = [
+        f"{place(path)}:{node.lineno}"
+        for path in python_files("src")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+def test_only_the_spark_package_imports_pyspark() -> None:
+    importers = {path for path in python_files("src") for name in imported(path) if name.split(".")[0] == "pyspark"}
+    assert sorted(place(path) for path in importers if part(path) != "spark") == []
+
+
+def test_files_stay_below_the_wall() -> None:
+    lengths = {place(path): len(path.read_text().splitlines()) for path in python_files("src", "tests", "bench")}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
+    named = [path for path in tracked() if {path.stem, *path.relative_to(ROOT).parts[:-1]} & FORBIDDEN_NAMES]
+    assert [place(path) for path in named] == []
+
+
+def test_only_programs_print() -> None:
+    printing = [
+        f"{place(path)}:{node.lineno}"
+        for path in python_files("src")
+        if part(path) not in PRINTING
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert printing == []
+
+
+def test_no_test_is_skipped_or_expected_to_fail() -> None:
+    ways = {"skip", "skipif", "xfail", "importorskip"}
+    skipping = [
+        f"{place(path)}:{node.lineno}"
+        for path in python_files("tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and node.attr in ways and "pytest" in ast.unparse(node)
+    ]
+    assert skipping == []
+
+
+def test_build_files_name_no_host() -> None:
+    naming = [
+        f"{place(path)}: {line.strip()}"
+        for path in tracked()
+        if BUILD_FILES.search(place(path))
+        for line in path.read_text().splitlines()
+        if re.search(r"\w+://|--(extra-)?index-url|--find-links|--trusted-host", line)
+    ]
+    assert naming == []
+
+
+def test_files_name_no_path_of_a_machine() -> None:
+    machine = re.compile(rf"{re.escape(str(ROOT))}\b|/home/\w|/Users/\w|/root/\.")
+    naming = []
+    for path in tracked():
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue  # bytes of a server, for a test
+        if path != Path(__file__):
+            naming += [f"{place(path)}: {match[0]}" for match in machine.finditer(text)]
+    assert naming == []
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_every_error_code_is_raised_somewhere(code: str) -> None:
+    texts = "".join(path.read_text() for path in python_files("src") if path.name != "error_catalogue.py")
+    kind, number = code.split("-")
+    by_side = kind in ("SOURCE", "TARGET") and f'{{prefix}}-{number}"' in texts
+    assert by_side or f'"{code}"' in texts
+
+
+def test_every_raised_error_code_stands_in_the_catalogue() -> None:
+    used = {code for path in python_files("src") for code in CODE.findall(path.read_text())}
+    assert used - CATALOGUE.keys() == set()
+
+
+def test_compiled_kernels_are_those_of_the_source() -> None:
+    kernels = [path for path in python_files("src") if part(path) == "kernels" and path.name != "__init__.py"]
+    stale = []
+    for path in kernels:
+        built = list(path.parent.glob(f"{path.stem}.*.so"))
+        if not built or max(file.stat().st_mtime for file in built) < path.stat().st_mtime:
+            stale.append(place(path))
+    assert stale == [], "run `make build`"
