@@ -7,15 +7,24 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
+from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer
 
 _COSTLY = ("server", "spark", "recovery")
+_SERVERS = frozenset({"source_server", "second_source", "target_server"})
 _numbers = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Unmarked tests run first, then those with servers, with Spark, with kills; the order is else kept."""
+    """Unmarked tests run first, then those with servers, with Spark, with kills; the order is else kept.
+
+    A test that asks for a server by fixture is marked `server`, whether or not its author thought of it.
+    """
+    for item in items:
+        if _SERVERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("server")
     items.sort(key=lambda item: sum(2**rank for rank, mark in enumerate(_COSTLY) if item.get_closest_marker(mark)))
 
 
@@ -44,3 +53,11 @@ def target_server() -> Iterator[MariadbServer]:
 def schema() -> str:
     """A schema name that no other test uses; the test creates it where it wants it."""
     return f"t{os.getpid()}_{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark session of the run: two slots on this machine."""
+    folder = tmp_path_factory.mktemp("spark")
+    with spark_session("local[2]", {}, folder / "spark.log") as session:
+        yield session
