@@ -70,4 +70,4 @@ def _guarded(work: Callable[[], None]) -> None:
 
 def main() -> None:
     """Entry point of the `unshard` script."""
-    app()
+    app(prog_name="unshard")

@@ -1,0 +1,133 @@
+"""The command line from outside: exit codes, what goes to which stream, Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from unshard.testing.servers import MariadbServer
+
+UNSHARD = [sys.executable, "-m", "unshard"]
+SOURCE = "source-id: s\nrelay-dir: relay\nfrom: {host: 127.0.0.1, port: %d, user: root}\n"
+TASK = """name: app
+task-mode: %s
+meta-schema: meta_%s
+target-database: {host: 127.0.0.1, port: %d, user: root}
+mysql-instances:
+  - {source-id: s, block-allow-list: own}
+block-allow-list: {own: {do-dbs: [%s]}}
+"""
+
+
+def unshard(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*UNSHARD, *arguments], capture_output=True, text=True, cwd=folder, timeout=120, check=False)
+
+
+def write_files(folder: Path, source: MariadbServer, target: MariadbServer, schema: str, mode: str = "all") -> None:
+    (folder / "source.yaml").write_text(SOURCE % source.port)
+    (folder / "task.yaml").write_text(TASK % (mode, schema, target.port, schema))
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("run", "--help"), ("demo", "--help")])
+def test_help_is_told_on_stdout(arguments: tuple[str, ...]) -> None:
+    done = unshard(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"Usage: unshard {' '.join(arguments[:-1])}".rstrip() in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("run",), ("run", "task.yaml"), ("walk",), ("run", "task.yaml", "--source"), ("demo", "--rows", "many")],
+    ids=" ".join,
+)
+def test_wrong_use_is_exit_code_2(arguments: tuple[str, ...]) -> None:
+    done = unshard(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unreadable_task_file_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = unshard("run", "no-such.yaml", "-s", "s.yaml", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("CONFIG-002")
+    assert "no-such.yaml" in done.stderr
+    assert "what to do:" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_every_problem_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text("name: t\ntask-mode: sideways\nnonsense: 1\n")
+    done = unshard("run", "task.yaml", "-s", "s.yaml", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("CONFIG-001")
+    for word in ("task-mode", "nonsense", "target-database", "mysql-instances"):
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_source_file_that_the_task_does_not_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "source.yaml").write_text((SOURCE % 1).replace("source-id: s", "source-id: other"))
+    (tmp_path / "task.yaml").write_text(TASK % ("all", "x", 1, "x"))
+    done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("CONFIG-005")
+
+
+@pytest.mark.spark
+def test_a_server_that_is_down_is_an_error_with_its_address(tmp_path: Path) -> None:
+    (tmp_path / "source.yaml").write_text(SOURCE % 1)
+    (tmp_path / "task.yaml").write_text(TASK % ("all", "x", 1, "x"))
+    done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
+    assert done.returncode == 1
+    assert "127.0.0.1:1 as root" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_a_full_copy_ends_by_itself_with_0(
+    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
+        f"INSERT INTO {schema}.t VALUES (7)",
+    )
+    write_files(tmp_path, source_server, target_server, schema, "full")
+    done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "finished"
+    assert target_server.query(f"SELECT id FROM {schema}.t") == [(7,)]
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_ctrl_c_while_idle_ends_with_0(
+    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+    write_files(tmp_path, source_server, target_server, schema)
+    command = [*UNSHARD, "run", "task.yaml", "-s", "source.yaml"]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert child.stdout is not None
+        said = []
+        for line in child.stdout:
+            said.append(line)
+            if line.startswith("s  sync"):
+                break
+        begun = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read()
+        assert child.wait(30) == 0, "".join(said) + rest
+        assert time.monotonic() - begun < 10
+        assert rest.splitlines()[-1] == "stopped; the same command goes on from here"
+    finally:
+        child.kill()
+        child.wait()
