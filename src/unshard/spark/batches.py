@@ -55,7 +55,9 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
                 yield from _decode_range(plan, number)
 
     def after(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        changes = pa.Table.from_batches(list(batches), ENCODED_SCHEMA).sort_by("seq").combine_chunks()
+        # Spark declares every field nullable
+        received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
+        changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
         report = _apply_partition(plan, changes)
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], ["report"])
 

@@ -1,0 +1,85 @@
+"""Full copy and live replication of every shape of table, with writers at work during dump, load and sync."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from shape_set import ShapeSet
+from task_runs import TaskFiles, TaskRun, at_work
+
+from unshard.sync import plan as planning
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+WORK_SECONDS = 3.0
+WAYS: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "not compacted": {"syncer": {"compact": False}},
+    "a row a statement": {"syncer": {"multiple-rows": False, "compact": False}},
+    "small chunks": {"syncer": {"batch": 7, "worker-count": 3}},
+    "by gtid": {"source": {"enable-gtid": True}},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_shape_arrives_while_writers_go_on(
+    way: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    shapes = ShapeSet.create(source_server, schema, rows=300, seed=len(way))
+    sources = {"s1": source_server}
+    files = TaskFiles(tmp_path, schema, sources, target_server, shapes.schemas, **WAYS[way]).write()
+    with TaskRun(files, spark) as run:
+        with at_work(*shapes.works):
+            run.reach("sync")
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+        shapes.assert_equal(target_server)
+        (reading,) = run.crew.readings()
+    assert shapes.transactions > 100
+    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
+
+
+def test_the_shuffle_gives_what_keeping_ones_own_gives(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "SHUFFLE_SLOTS", 1)
+    monkeypatch.setattr(planning, "SHUFFLE_BYTES", 0)
+    shapes = ShapeSet.create(source_server, schema, rows=300, seed=5)
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, shapes.schemas).write()
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.sync is not None
+    subtask.sync.planner = replace(subtask.sync.planner, slots=5)
+    plans = []
+    batch = subtask.sync.run_batch
+
+    def seen(plan: planning.BatchPlan) -> Any:
+        plans.append(plan)
+        return batch(plan)
+
+    subtask.sync.run_batch = seen
+    with run:
+        run.reach("sync")
+        with at_work(*shapes.works):
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+        shapes.assert_equal(target_server)
+        assert run.crew.readings()[0].sync.missing == 0
+    assert all(plan.shuffled for plan in plans)
+    assert max(len(plan.ranges) for plan in plans) == 5
