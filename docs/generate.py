@@ -9,7 +9,11 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from typer.main import get_group
+from typer.testing import CliRunner
+
 from unshard import errors
+from unshard.cli.app import app
 from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, Entry
 
@@ -19,6 +23,16 @@ _ERRORS_HEAD = """# Error codes
 
 Every error tells what failed, where, why, and what to do. WORDS IN CAPITALS are filled in with the values at hand.
 *Retryable* errors may pass with nothing changed: the unit that meets one tries again before it gives up.
+"""
+
+_CLI_HEAD = """# The command line
+
+| exit code | means |
+|---|---|
+| 0 | done, or stopped by Ctrl-C or SIGTERM with everything in hand finished |
+| 1 | an error; its code, place, cause and remedy stand on stderr (see [Error codes](errors.md)) |
+| 2 | wrong use; nothing was started |
+| 130 | the demo was interrupted |
 """
 
 
@@ -52,7 +66,16 @@ def _subject(name: str) -> str:
     return match[1]
 
 
-PAGES: dict[str, Callable[[], str]] = {"config.md": config_page, "errors.md": errors_page}
+def cli_page() -> str:
+    """The page of the command line: the help of each command, as it is told."""
+    parts = [_CLI_HEAD]
+    for words in ((), *((name,) for name in get_group(app).commands)):
+        told = CliRunner().invoke(app, [*words, "--help"], prog_name="unshard", terminal_width=100)
+        parts.append(f"## {' '.join(('unshard', *words))}\n\n```text\n{told.output.strip()}\n```\n")
+    return "\n".join(parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {"cli.md": cli_page, "config.md": config_page, "errors.md": errors_page}
 
 
 def outdated() -> list[str]:
