@@ -22,26 +22,30 @@ _TABLE = "CREATE TABLE bench.beat (id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(
 def run(rate: int = _RATE, seconds: int = _SECONDS) -> dict[str, Any]:
     """`{"p50_ms", "p99_ms", "rows_per_s"}`; writer and watcher are processes of their own."""
     spawn = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name, engine(Path(name)) as spark:
-        with MariadbServer(BIG) as source, MariadbServer(BIG) as target:
-            source.run("CREATE DATABASE bench", _TABLE)
-            target.run("CREATE DATABASE bench", _TABLE)
-            start = end_of(source)
-            source.query("FLUSH BINARY LOGS")
-            work = Run(subtask(spark, source, target, Path(name), mode="incremental", start=end_of(source).file))
-            work.start()
-            work.until(start)
-            total = rate * seconds
-            written: Queue[list[float]] = spawn.Queue()
-            seen: Queue[list[float]] = spawn.Queue()
-            watcher = spawn.Process(target=_watch, args=(target.endpoint, total, seen))
-            writer = spawn.Process(target=_write, args=(source.endpoint, total, rate, written))
-            watcher.start()
-            writer.start()
-            commits, sights = written.get(), seen.get()
-            writer.join()
-            watcher.join()
-            work.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
+        engine(Path(name)) as spark,
+        MariadbServer(BIG) as source,
+        MariadbServer(BIG) as target,
+    ):
+        source.run("CREATE DATABASE bench", _TABLE)
+        target.run("CREATE DATABASE bench", _TABLE)
+        start = end_of(source)
+        source.query("FLUSH BINARY LOGS")
+        work = Run(subtask(spark, source, target, Path(name), mode="incremental", start=end_of(source).file))
+        work.start()
+        work.until(start)
+        total = rate * seconds
+        written: Queue[list[float]] = spawn.Queue()
+        seen: Queue[list[float]] = spawn.Queue()
+        watcher = spawn.Process(target=_watch, args=(target.endpoint, total, seen))
+        writer = spawn.Process(target=_write, args=(source.endpoint, total, rate, written))
+        watcher.start()
+        writer.start()
+        commits, sights = written.get(), seen.get()
+        writer.join()
+        watcher.join()
+        work.stop()
     skipped = rate * _WARM_UP_SECONDS
     delays = sorted(seen - written for written, seen in zip(commits[skipped:], sights[skipped:], strict=True))
     return {

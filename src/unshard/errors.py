@@ -145,3 +145,8 @@ KINDS: dict[str, type[UnshardError]] = {kind.__name__: kind for kind in UnshardE
 def error_from_dict(form: dict[str, Any]) -> UnshardError:
     """The error that `UnshardError.to_dict` wrote."""
     return KINDS[form["kind"]](form["code"], Where(**form["where"]), form["cause"], form["values"])
+
+
+def is_retryable(error: Exception) -> bool:
+    """Whether the failed call may be made again as it was; the question that `retry.retrying` asks."""
+    return isinstance(error, UnshardError) and error.retryable

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from rich.console import Console
 
@@ -52,12 +51,16 @@ class Crew:
     ended: Event = field(default_factory=Event)
     errors: list[BaseException] = field(default_factory=list)
     _threads: list[Thread] = field(default_factory=list)
+    _left: int = 0
+    _count: Lock = field(default_factory=Lock)
 
     def start(self) -> None:
+        self._left = len(self.subtasks)
         for subtask in self.subtasks:
             thread = Thread(target=self._run, args=(subtask,), name=f"subtask {subtask.source}")
             self._threads.append(thread)
             thread.start()
+        Thread(target=self._cancel_copies, name="canceller", daemon=True).start()
 
     def join(self) -> None:
         """Wait for all threads. Raises the first failure; those of other sources are in the log."""
@@ -68,6 +71,13 @@ class Crew:
 
     def readings(self) -> list[SubtaskStatus]:
         return [subtask.status() for subtask in self.subtasks]
+
+    def _cancel_copies(self) -> None:
+        """From a stop on, end dumps and loads; again and again, for one may just be about to begin."""
+        self.stop.wait()
+        while not self.ended.wait(0.5):
+            for subtask in self.subtasks:
+                subtask.cancel_copy()
 
     def _run(self, subtask: Subtask) -> None:
         log = logger("run", source=subtask.source)
@@ -84,8 +94,10 @@ class Crew:
             self.stop.set()
             raise
         finally:
-            if all(thread is threading.current_thread() or not thread.is_alive() for thread in self._threads):
-                self.ended.set()
+            with self._count:
+                self._left -= 1
+                if not self._left:
+                    self.ended.set()
 
 
 @contextmanager

@@ -157,8 +157,10 @@ def _render(
             piece = cython.address(pieces[index])
             at = piece.first + row
             done = append(text, piece.prefix, piece.prefix_size)
-            if done and not piece.nothing and (
-                piece.validity == cython.NULL or (piece.validity[at >> 3] >> (at & 7)) & 1
+            if (
+                done
+                and not piece.nothing
+                and (piece.validity == cython.NULL or (piece.validity[at >> 3] >> (at & 7)) & 1)
             ):
                 done = piece.write(piece, at, text)
             elif done:

@@ -185,9 +185,7 @@ def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     """
     first: cython.int = column.size % 9
     last: cython.int = column.scale % 9
-    packed: cython.int = (
-        _bytes_of(first) + 4 * (column.size // 9) + 4 * (column.scale // 9) + _bytes_of(last)
-    )
+    packed: cython.int = _bytes_of(first) + 4 * (column.size // 9) + 4 * (column.scale // 9) + _bytes_of(last)
     if end - at < packed:
         return fail(column, TRUNCATED)
     place: cython.pointer[u8] = room(column, column.size + column.scale + 3)

@@ -208,8 +208,14 @@ def write_quoted(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: c
     out += 1
     while left > 0:
         if left >= 8 and not (
-            e[source[0]] | e[source[1]] | e[source[2]] | e[source[3]]
-            | e[source[4]] | e[source[5]] | e[source[6]] | e[source[7]]
+            e[source[0]]
+            | e[source[1]]
+            | e[source[2]]
+            | e[source[3]]
+            | e[source[4]]
+            | e[source[5]]
+            | e[source[6]]
+            | e[source[7]]
         ):
             memcpy(out, source, 8)
             out += 8

@@ -13,7 +13,7 @@ from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
 from unshard.dump.unit import RunTasks
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, Where, is_retryable
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, contents_of
 from unshard.load.foreign import read_foreign
@@ -23,6 +23,7 @@ from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
+from unshard.retry import retrying
 from unshard.transform.column_mapping import ColumnMapping
 
 
@@ -70,6 +71,7 @@ class LoadUnit:
         self._route = route
         self._mapping_for = mapping_for
         self._run_tasks = run_tasks
+        self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
 
     def run(self) -> LoadResult:
@@ -78,26 +80,10 @@ class LoadUnit:
         May be called again after any crash, on the same folder: a finished load is only read back. A call takes
         the load over from any process that is still at it.
         """
-        with session(self._endpoint, "target") as connection:
-            _prepare_session(connection)
-            self._tables.create(connection)
-            if self._tables.read_status(connection) == FINISHED:
-                return self._result(connection)
-            contents = open_contents(self._settings.directory)
-            self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
-            structures = prepare(connection, contents, self._route, self._tables.schema, self._tables.source)
-            self._tables.write_status(connection, RUNNING)
-            sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
-            epoch = self._tables.take_over(connection, sizes)
-        self._load(contents, structures, epoch)
-        with session(self._endpoint, "target") as connection:
-            _prepare_session(connection)
-            self._check_finished(connection)
-            raise_counters(connection, contents, self._route)
-            reach("load-finish-before")
-            self._tables.write_status(connection, FINISHED)
-            reach("load-finish-after")
-            return self._result(connection)
+        begun = retrying(self._begin, is_retryable)
+        if begun is not None:
+            self._load(*begun)
+        return retrying(self._finish, is_retryable)
 
     def progress(self) -> Progress:
         """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
@@ -118,6 +104,33 @@ class LoadUnit:
             bytes_done=size_done + sum(min(s.offset, s.size) for s in states.values() if not s.finished),
             bytes_total=size,
         )
+
+    def _begin(self) -> tuple[Contents, dict[TableName, Table], int] | None:
+        """Make schemas and tables and take the load over; None when it is finished. May be repeated."""
+        with session(self._endpoint, "target") as connection:
+            _prepare_session(connection)
+            self._tables.create(connection)
+            if self._tables.read_status(connection) == FINISHED:
+                return None
+            contents = open_contents(self._settings.directory)
+            self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
+            structures = prepare(connection, contents, self._route, self._tables.schema, self._tables.source)
+            self._tables.write_status(connection, RUNNING)
+            sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
+            self._contents = contents
+            return contents, structures, self._tables.take_over(connection, sizes)
+
+    def _finish(self) -> LoadResult:
+        """Check that nothing is left, carry the counters over, note the end. May be repeated."""
+        with session(self._endpoint, "target") as connection:
+            _prepare_session(connection)
+            if self._contents is not None and self._tables.read_status(connection) != FINISHED:
+                self._check_finished(connection)
+                raise_counters(connection, self._contents, self._route)
+                reach("load-finish-before")
+                self._tables.write_status(connection, FINISHED)
+                reach("load-finish-after")
+            return self._result(connection)
 
     def _load(self, contents: Contents, structures: dict[TableName, Table], epoch: int) -> None:
         files = [

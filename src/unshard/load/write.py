@@ -14,7 +14,7 @@ from unshard.errors import LoadError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.pieces import Piece
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import LOST, Endpoint, connect, rows, server_error
+from unshard.mysql.connection import BUSY, LOST, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 
 Result = TypeVar("Result")
@@ -33,7 +33,6 @@ the load where leniency would change a value."""
 
 ATTEMPTS = 10
 _DUPLICATE, _CUT = 1062, 1265
-_BUSY = frozenset({1205, 1213, 9001, 9002, 9003, 9005, 9007, 8022, 8028})
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 
@@ -167,7 +166,7 @@ def _translated(error: MySQLdb.Error, endpoint: Endpoint, destination: Destinati
     values = {"target": str(destination.target)}
     if number == _DUPLICATE:
         return LoadError("LOAD-005", destination.where, cause=cause, values=values)
-    if number in _BUSY | LOST:
+    if number in BUSY | LOST:
         return TargetError("TARGET-003", destination.where, cause=cause)
     return server_error(error, endpoint, "target", f"INSERT INTO {destination.target}").at(
         source=destination.where.source, table=destination.where.table, file=destination.where.file

@@ -17,6 +17,9 @@ Side = Literal["source", "target"]
 CANT_REACH = frozenset({2002, 2003, 2005, 1040, 1129})
 REFUSED = frozenset({1044, 1045, 1698, 1130})
 LOST = frozenset({2006, 2013, 2055, 1053, 1317, 1927})
+BUSY = frozenset({1205, 1213, 9001, 9002, 9003, 9005, 9007, 8022, 8028})
+"""Lock waits and deadlocks, and TiDB's answers when it is busy or a write conflicts: the transaction was undone."""
+
 _TIMEOUT_SECONDS = 10
 
 
@@ -80,6 +83,8 @@ def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement
         return kind(f"{prefix}-002", cause=cause, values=place)
     if number in LOST:
         return kind(f"{prefix}-003", cause=cause, values=place)
+    if number in BUSY and side == "target":
+        return kind("TARGET-005", cause=cause)
     return kind(f"{prefix}-004", cause=cause, values={"statement": statement[:200]})
 
 

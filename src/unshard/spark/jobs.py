@@ -16,17 +16,31 @@ WAVE = 256
 _RESULT = "id long, result binary"
 
 
-def run_tasks(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool = False) -> list[bytes]:
+def run_tasks(
+    spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool = False, tag: str | None = None
+) -> list[bytes]:
     """Run `task(payload)` once for each payload in Spark Python workers; the results in the payloads' order.
 
     `task` must be importable by name and safe to run again: Spark retries lost tasks and may speculate.
     Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002.
-    With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all.
+    With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all. Jobs with a
+    `tag` can be ended by `interrupt`.
     """
     results: list[bytes] = []
-    for start in range(0, len(payloads), WAVE):
-        results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
+    if tag is not None:
+        spark.addTag(tag)
+    try:
+        for start in range(0, len(payloads), WAVE):
+            results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
+    finally:
+        if tag is not None:
+            spark.removeTag(tag)
     return results
+
+
+def interrupt(spark: SparkSession, tag: str) -> None:
+    """End the running jobs with that tag; their `run_tasks` raises EngineError. Any thread may call it."""
+    spark.interruptTag(tag)
 
 
 def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool) -> list[bytes]:

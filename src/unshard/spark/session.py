@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
 from unshard.errors import EngineError
+
+Session: TypeAlias = SparkSession
+"""The session's type, for those who wire it and import no pyspark."""
 
 LOCAL_CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -36,6 +41,9 @@ LOCAL_CONF: Mapping[str, str] = {
 The C1 compiler alone is enough for what the JVM does here and leaves the second core to the data.
 """
 
+TASK_ATTEMPTS = 4
+"""As a cluster has by default. Every task may run again."""
+
 
 @contextmanager
 def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Iterator[SparkSession]:
@@ -50,7 +58,7 @@ def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Itera
     if master.startswith("sc://"):
         builder = builder.remote(master)
     else:
-        builder = builder.master(master)
+        builder = builder.master(_with_attempts(master))
         for name, value in LOCAL_CONF.items():
             builder = builder.config(name, value)
         builder = builder.config("spark.sql.warehouse.dir", str(log_file.parent / "spark-warehouse"))
@@ -68,6 +76,16 @@ def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Itera
         yield session
     finally:
         session.stop()
+
+
+def slots(session: Session) -> int:
+    """How many tasks the session runs at once."""
+    return int(session.sparkContext.defaultParallelism)
+
+
+def _with_attempts(master: str) -> str:
+    """`local[n]` as `local[n,TASK_ATTEMPTS]`: by itself a local master gives a job up when one worker dies."""
+    return re.sub(r"^local\[(\d+|\*)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
 
 
 @contextmanager

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import MySQLdb
 
 from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.change import Op
-from unshard.mysql.connection import LOST, server_error
+from unshard.mysql.connection import BUSY, LOST, server_error
 from unshard.retry import backoff
 from unshard.sync.batch import BatchPlan, TargetPlan
 from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
@@ -20,12 +20,13 @@ from unshard.sync.merge import Chunk, Statement
 from unshard.target.receipts import FENCED_OUT, advance_statement, chunks_done
 from unshard.target.writer import drop_writer, kept_writer
 
-TRANSIENT = frozenset({1205, 1213, 1637, 1461, 9001, 9002, 9003, 9005, 8022, 8028}) | LOST
-"""Lock waits, deadlocks, lost connections, and TiDB's busy and write-conflict answers: the chunk is tried again."""
+TRANSIENT = BUSY | LOST
+"""What a chunk is tried again for."""
 
 ATTEMPTS = 12
 DUPLICATE = 1062
 NO_TABLE = 1146
+T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
 
@@ -46,37 +47,42 @@ def _counted(chunk: Chunk) -> Ledger:
 
 def _applied_before(plan: BatchPlan, part: int) -> int:
     """How many chunks of this batch the partition applied in an earlier attempt."""
-    for pause in backoff(ATTEMPTS):
-        try:
-            return chunks_done(kept_writer(plan.target, part), plan.meta, plan.source, part, plan.epoch, plan.batch_id)
-        except MySQLdb.Error as error:
-            drop_writer(plan.target, part)
-            if error.args[0] not in TRANSIENT:
-                raise server_error(error, plan.target, "target") from error
-            time.sleep(pause)
-    raise SyncError("SYNC-005", _where(plan), values={"attempts": ATTEMPTS})
+
+    def ask(connection: Any) -> int:
+        return chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
+
+    return _persisting(plan, part, ask)
 
 
 def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
+    return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part))
+
+
+def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
+    """Run `operation(connection)`, again on a fresh connection while its failure is transient or the target is away."""
     cause = ""
     for pause in backoff(ATTEMPTS):
         try:
-            return _attempt(chunk, plan, part)
+            return operation(kept_writer(plan.target, part))
         except MySQLdb.Error as error:
             drop_writer(plan.target, part)
-            if error.args[0] not in TRANSIENT:
+            failure = server_error(error, plan.target, "target")
+            if error.args[0] not in TRANSIENT and not failure.retryable:
+                raise failure.at(source=plan.source) from error
+            cause = failure.cause
+        except UnshardError as failure:
+            if not failure.retryable:
                 raise
-            cause = f"{error.args[0]}: {error.args[-1]}"
-            time.sleep(pause)
+            cause = failure.cause
+        time.sleep(pause)
     raise SyncError("SYNC-005", _where(plan), cause=cause, values={"attempts": ATTEMPTS})
 
 
-def _attempt(chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
+def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
     """One transaction. A chunk that an attempt committed before its answer was lost is not applied again."""
-    connection = kept_writer(plan.target, part)
     targets = plan.targets()
     entries: list[Ledger] = []
-    reach("sync:chunk:before")
+    reach("sync-chunk-before")
     connection.query(b"BEGIN")
     advance = advance_statement(plan.meta, plan.source, part, plan.epoch, plan.batch_id, chunk.number)
     connection.query(advance.encode())
@@ -88,8 +94,9 @@ def _attempt(chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
         return _counted(chunk)
     for statement in chunk.statements:
         entries.append({statement.target: _execute(connection, statement, targets[statement.target], plan)})
+    reach("sync-chunk-commit")
     connection.query(b"COMMIT")
-    reach("sync:chunk:after")
+    reach("sync-chunk-after")
     return add_up(entries)
 
 

@@ -43,16 +43,18 @@ class Journal:
     def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
         """Take the source over; gives its checkpoint and the batch that was left open, if any."""
         self.on_target(self.meta.create)
+        reach("sync-claim-before")
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
+        reach("sync-claim-after")
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
         return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source)), claimed.open_batch
 
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
         """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns."""
         batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, {**plan, "end_gtid": end.gtid})
-        reach("sync:open:before")
+        reach("sync-open-before")
         self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
-        reach("sync:open:after")
+        reach("sync-open-after")
         self.batch_id = batch.batch_id
         return self.batch_id
 
@@ -70,9 +72,9 @@ class Journal:
                 self._add_to_ledger(cursor, ledger)
                 cursor.execute("COMMIT")
 
-        reach("sync:close:before")
+        reach("sync-close-before")
         self.on_target(attempt)
-        reach("sync:close:after")
+        reach("sync-close-after")
 
     def note(self, plan: dict[str, Any]) -> None:
         """Write the open batch's plan anew, with what has been done of it."""
@@ -88,7 +90,9 @@ class Journal:
                 save_checkpoint(cursor, self.meta, self.source, end, changed)
                 cursor.execute("COMMIT")
 
+        reach("sync-move-before")
         self.on_target(attempt)
+        reach("sync-move-after")
 
     def on_target(self, operation: Callable[[Any], T]) -> T:
         """Run `operation(connection)`, again on a fresh connection while its failure is transient."""

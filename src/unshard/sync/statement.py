@@ -13,10 +13,11 @@ from typing import Any
 from unshard.binlog.index import Statement
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
-from unshard.ddl.context import Context
+from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify
 from unshard.ddl.prepare import Rules, prepare
+from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import Changes, SchemaTracker
@@ -56,6 +57,10 @@ class Statements:
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
 
+    def tidy(self, connection: Any) -> None:
+        """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
+        drop_leftovers(connection, self.tracker.place)
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over the structures, and the later snapshots, of a checkpoint."""
         tables = {name: state.table for name, state in checkpoint.tables.items()}
@@ -77,7 +82,9 @@ class Statements:
 
     def names_in(self, target: TableName) -> int:
         """How many known tables of this source land in that target table. Any thread may ask."""
-        return sum(self.rules.route(name) == target for name in tuple(self._names) if self.rules.allows(name))
+        return sum(
+            self.rules.route(name) == target for name in tuple(self._names) if name.table and self.rules.allows(name)
+        )
 
     def take_changes(self, at: Position) -> dict[TableName, TableCheckpoint]:
         """What the checkpoint at `at` has to record of tables; handed out once.
@@ -98,8 +105,14 @@ class Statements:
         if isinstance(parsed, Skipped):
             logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
             return False
-        if parsed.tables and all(self.after.get(name, work.begin) > work.begin for name in parsed.tables):
+        if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
+            values = {"number": work.statement.query.error_code}
+            raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
+        copied = {name for name in parsed.tables if self.after.get(name, work.begin) > work.begin}
+        if copied == set(parsed.tables) != set():
             return False
+        if copied:
+            raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
         self._refuse_sharding(parsed)
         end = work.end.position
         prepared = journal.on_target(lambda c: prepare(c, parsed, self.tracker, self.rules, work.begin, end))
@@ -168,6 +181,7 @@ class Statements:
             collation_connection=query.connection_collation,
             collation_server=query.server_collation,
             mariadb=self.traits.mariadb,
+            **(mariadb_flags(query.flags2) if self.traits.mariadb else {}),
             lower_case_names=self.traits.lower_case_names,
             where=where,
         )

@@ -72,6 +72,7 @@ class SyncUnit:
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
         checkpoint, self._left_open = self.journal.claim()
+        self.journal.on_target(self.statements.tidy)
         if checkpoint is None:
             if start is None:
                 raise SyncError("SYNC-012", Where(source=self.source))

@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.prepare import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
@@ -27,7 +25,9 @@ from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_available, check_requirements
 from unshard.spark.barrier import wait
 from unshard.spark.batches import run_batch
-from unshard.spark.jobs import run_tasks
+from unshard.spark.jobs import interrupt, run_tasks
+from unshard.spark.session import Session
+from unshard.spark.session import slots as slots_of
 from unshard.sync.batch import Shape
 from unshard.sync.journal import Journal
 from unshard.sync.plan import Planner
@@ -40,6 +40,7 @@ from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
+from unshard.worker.watch import UpstreamWatch
 
 BATCH_BYTES = 32 << 20
 """Most bytes of binlog in a batch, unless one transaction is larger: what bounds memory and a restart's rework."""
@@ -49,7 +50,7 @@ SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM')
 """
 
 
-def build_subtasks(configs: Sequence[SubtaskConfig], spark: SparkSession) -> tuple[Subtask, ...]:
+def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Subtask, ...]:
     """The subtasks of one task, in the order of `configs`. Reads both ends; raises what their checks raise."""
     statements: list[Statements] = []
 
@@ -61,30 +62,36 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: SparkSession) -> tup
 
 def _build(
     config: SubtaskConfig,
-    spark: SparkSession,
+    spark: Session,
     statements: list[Statements],
     merged: Callable[[TableName], bool],
 ) -> Subtask:
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
     meta = MetaTables(config.meta_schema, config.name)
-    slots = spark.sparkContext.defaultParallelism
+    slots = slots_of(spark)
     directory = Path(config.loader.directory).absolute()
-    beginning = Beginning(config.source_id, target, meta, directory, _meta_start(config), not config.clean_dump_file)
+    load_tables = LoadTables(config.meta_schema, config.name, config.source_id)
+    beginning = Beginning(
+        config.source_id, target, meta, load_tables, directory, _meta_start(config), not config.clean_dump_file
+    )
     relay = None
     if config.mode != "full":
         start = beginning.relay_start()
         _check_source(config, source, start)
         relay = RelayUnit(config.source, source, Path(config.source.relay_dir).absolute() / config.source_id, start)
-    work = partial(run_tasks, spark)
+    tag = f"unshard-copy-{config.source_id}".replace(",", "_")
+    work = partial(run_tasks, spark, tag=tag)
     dump = load = None
     if config.mode != "incremental":
         dump = _dump(config, source, directory, work, slots)
-        load = _load(config, target, directory, work)
+        load = _load(config, target, load_tables, directory, work)
     sync = None
     if relay is not None:
         sync = _sync(config, source, target, meta, relay, partial(run_batch, spark), merged, slots)
         statements.append(sync.statements)
-    return Subtask(config.source_id, beginning, relay, dump, load, sync)
+    return Subtask(
+        config.source_id, beginning, relay, dump, load, sync, UpstreamWatch(source), partial(interrupt, spark, tag)
+    )
 
 
 def _meta_start(config: SubtaskConfig) -> Location | None:
@@ -132,10 +139,10 @@ def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
     return lambda name: everything.allows(name) and (name in tables if tables else name.schema in databases)
 
 
-def _load(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunTasks) -> LoadUnit:
+def _load(config: SubtaskConfig, endpoint: Endpoint, tables: LoadTables, directory: Path, work: RunTasks) -> LoadUnit:
     return LoadUnit(
         endpoint,
-        LoadTables(config.meta_schema, config.name, config.source_id),
+        tables,
         LoadSettings(directory, config.loader.pool_size, config.loader.on_duplicate),
         Router(config.routes, config.case_sensitive).route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,

@@ -6,7 +6,9 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unshard.dump.metadata import DumpResult, read_header, read_records
+from unshard.dump.metadata import read_header, read_records
+from unshard.errors import LoadError, Where
+from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.position import Location
 from unshard.mysql.connection import Endpoint, session
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint
@@ -20,6 +22,7 @@ class Beginning:
     source: str
     target: Endpoint = field(repr=False)
     meta: MetaTables
+    load_tables: LoadTables
     dump_directory: Path
     meta_start: Location | None
     keep_dump: bool
@@ -42,13 +45,23 @@ class Beginning:
         """The beginning of an incremental task; structures come from the target as they are met."""
         return Checkpoint(self.meta_start) if self.meta_start is not None else None
 
-    def after_load(self, dump: DumpResult) -> Checkpoint:
-        """The beginning behind a full copy: each table with the structure and location of its own snapshot."""
+    def is_copied(self) -> bool:
+        """Whether an earlier run has loaded all of this source."""
+        with session(self.target, "target") as connection:
+            self.load_tables.create(connection)
+            return self.load_tables.read_status(connection) == FINISHED
+
+    def after_load(self) -> Checkpoint:
+        """The beginning behind a full copy: each table with the structure and location of its own snapshot.
+
+        Raises LoadError LOAD-020 when the dump that was loaded is gone: only it knows the place to go on from.
+        """
         header = read_header(self.dump_directory)
-        assert header is not None, "a dump that was run has a header"
+        if header is None or not header.finished:
+            raise LoadError("LOAD-020", Where(self.source, file=str(self.dump_directory)))
         records = read_records(self.dump_directory, header)
-        tables = {name: TableCheckpoint(record.table, dump.tables.get(name)) for name, record in records.items()}
-        return Checkpoint(dump.begin, tables)
+        tables = {name: TableCheckpoint(record.table, record.location) for name, record in records.items()}
+        return Checkpoint(header.begin, tables)
 
     def forget_dump(self) -> None:
         """Delete the dump once the checkpoint stands in the target, unless the user keeps it. Idempotent."""

@@ -12,22 +12,25 @@ The relay starts first, so an upstream that purges its binlogs during the copy b
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event
 
 from unshard.crash_point import reach
 from unshard.dump.unit import DumpUnit
+from unshard.errors import EngineError
 from unshard.load.unit import LoadUnit
 from unshard.relay.unit import RelayUnit
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import Beginning
 from unshard.worker.status import SubtaskStatus
+from unshard.worker.watch import UpstreamWatch
 
 
 @dataclass(slots=True)
 class Subtask:
-    """The chain of units for one source. `run` is called by one thread, `status` by any.
+    """The chain of units for one source. `run` is called by one thread, `status` by one other.
 
     Units that the mode doesn't have are None.
     """
@@ -38,6 +41,8 @@ class Subtask:
     dump: DumpUnit | None
     load: LoadUnit | None
     sync: SyncUnit | None
+    watch: UpstreamWatch | None = None
+    interrupt: Callable[[], None] = lambda: None
     unit: str = "starting"
     since: float = field(default_factory=time.monotonic)
 
@@ -46,23 +51,20 @@ class Subtask:
 
         Raises the UnshardError that stopped a unit. May be called again, also in another process.
         """
-        checkpoint = self.beginning.checkpoint()
         try:
-            if self.relay is not None:
-                self._enter("relay")
-                self.relay.start()
-            start = None
-            if checkpoint is None:
-                start = self._copy(stop)
-            if self.sync is not None and not stop.is_set():
-                self._enter("sync")
-                self.sync.begin(start)
-                self.beginning.forget_dump()
-                self.sync.run(stop)
+            self._run(stop)
+        except EngineError:
+            if not stop.is_set():
+                raise
         finally:
             if self.relay is not None:
                 self.relay.stop()
         self._enter("stopped" if stop.is_set() else "finished")
+
+    def cancel_copy(self) -> None:
+        """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time."""
+        if self.unit in ("dump", "load"):
+            self.interrupt()
 
     def status(self) -> SubtaskStatus:
         """A reading of the unit that runs."""
@@ -72,21 +74,52 @@ class Subtask:
         if self.unit == "load" and self.load is not None:
             return SubtaskStatus(self.source, "load", seconds, progress=self.load.progress())
         if self.unit == "sync" and self.sync is not None:
-            return SubtaskStatus(self.source, "sync", seconds, sync=self.sync.meter.read(time.time()))
+            return self._following(self.sync, seconds)
         return SubtaskStatus(self.source, self.unit, seconds)
+
+    def _run(self, stop: Event) -> None:
+        checkpoint = self.beginning.checkpoint()
+        if self.relay is not None:
+            self._enter("relay")
+            self.relay.start()
+        start = self._copy(stop) if checkpoint is None else None
+        if self.sync is not None and not stop.is_set():
+            self._enter("sync")
+            self.sync.begin(start)
+            self.beginning.forget_dump()
+            self.sync.run(stop)
+
+    def _following(self, sync: SyncUnit, seconds: float) -> SubtaskStatus:
+        note = ""
+        relay = self.relay.status() if self.relay is not None else None
+        if relay is not None and relay.reconnecting_since is not None:
+            sync.meter.behind = True
+            note = f"source out of reach since {relay.reconnecting_since:%H:%M:%S} UTC"
+        reading = sync.meter.read(time.time())
+        backlog = None
+        if self.watch is not None and reading.location is not None:
+            backlog = self.watch.backlog_bytes(reading.location.position)
+        return SubtaskStatus(self.source, "sync", seconds, sync=reading, backlog_bytes=backlog, note=note)
 
     def _copy(self, stop: Event) -> Checkpoint | None:
         """Dump and load; gives where the sync is to begin."""
         if self.dump is None or self.load is None:
             return self.beginning.from_meta()
+        if self.beginning.is_copied():
+            if self.sync is None:
+                return None
+            return self.beginning.after_load()
         self._enter("dump")
-        result = self.dump.run()
+        self.dump.run()
         if stop.is_set():
             return None
         self._enter("load")
         self.load.run()
-        reach("subtask:loaded")
-        return self.beginning.after_load(result)
+        reach("subtask-loaded")
+        if self.sync is None:
+            self.beginning.forget_dump()
+            return None
+        return self.beginning.after_load()
 
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()

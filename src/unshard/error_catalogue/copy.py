@@ -1,0 +1,94 @@
+"""What goes wrong in the full migration: dump and load."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+DUMP: dict[str, Entry] = {
+    "DUMP-001": Entry(
+        "the set of tables changed while it was dumped",
+        "hold CREATE, DROP and RENAME TABLE back on the source until the dump is done; the task starts it over",
+        retryable=True,
+    ),
+    "DUMP-002": Entry(
+        "the dump folder is not free: it holds {found}",
+        "give another folder (`dir` under `loaders:`), or remove what is in this one",
+    ),
+    "DUMP-003": Entry(
+        "consistency `{consistency}` can't be used with task mode `{mode}`",
+        "use `consistency: auto` under `mydumpers:`, or task mode `full`",
+    ),
+    "DUMP-004": Entry(
+        "the source did not grant the lock for a consistent dump: {statement}",
+        "grant RELOAD and LOCK TABLES to the account, end the long statement that holds the lock up, or use"
+        " `consistency: none` with task mode `full`",
+        retryable=True,
+    ),
+    "DUMP-005": Entry(
+        "column {column} holds a value that is not what its type says",
+        "correct the row on the source: the cause names the value",
+    ),
+    "DUMP-006": Entry(
+        "a file of a finished table is missing or has another size",
+        "remove the dump folder; the task dumps again",
+    ),
+    "DUMP-007": Entry("there is no finished dump in this folder", "let the dump finish, or name the right folder"),
+    "DUMP-008": Entry(
+        "a system-versioned table can't be dumped without losing its history",
+        "leave it out with `block-allow-list`, or drop its versioning on the source",
+    ),
+    "DUMP-009": Entry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
+    "DUMP-010": Entry(
+        "the table's structure kept changing while its snapshot was opened",
+        "hold ALTER TABLE back on the source until the dump is done",
+        retryable=True,
+    ),
+}
+
+LOAD: dict[str, Entry] = {
+    "LOAD-001": Entry(
+        "this folder holds no dump that can be loaded: {fault}",
+        "name the folder of a finished dump (`dir` under `loaders:`)",
+    ),
+    "LOAD-002": Entry(
+        "a dump file is damaged: {fault}",
+        "dump again, or put an undamaged copy of the file in its place and resume",
+    ),
+    "LOAD-003": Entry(
+        "a dump file holds a statement that can't be loaded: {statement}",
+        "only INSERT and REPLACE with VALUES can be loaded; dump again without other statements",
+    ),
+    "LOAD-004": Entry(
+        "the target's table {target} does not take the source's rows: {faults}",
+        "make the target's columns wide enough, drop that table, or route the source to another one",
+    ),
+    "LOAD-005": Entry(
+        "a row is in the target's table {target} already",
+        "remove the row that the cause names, or set `on-duplicate-logical: replace` (or `ignore`) under `loaders:`",
+    ),
+    "LOAD-006": Entry(
+        "the target's table {target} would not keep a value as it is",
+        "widen the column that the cause names on the target, then resume",
+    ),
+    "LOAD-007": Entry(
+        "another process has taken this load over; this one stopped before writing anything more",
+        "make sure that one task runs once; the process that started last owns the source",
+    ),
+    "LOAD-008": Entry(
+        "the load began with another file of this name: {fault}",
+        "put the first dump back, or start over with `--remove-meta` and empty target tables",
+    ),
+    "LOAD-009": Entry(
+        "a statement of {size} bytes is over the target's max_allowed_packet of {limit}",
+        "raise max_allowed_packet on the target, then resume",
+    ),
+    "LOAD-010": Entry(
+        "the load ended with {count} file(s) unfinished",
+        "resume the task; if it comes again, report it",
+        retryable=True,
+    ),
+    "LOAD-020": Entry(
+        "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
+        "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",
+    ),
+}

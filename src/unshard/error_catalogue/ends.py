@@ -1,0 +1,90 @@
+"""What goes wrong at either end: config files, the source, the target."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+CONFIG: dict[str, Entry] = {
+    "CONFIG-001": Entry(
+        "{count} problem(s) in the file",
+        "correct every line named above; docs/reference/config.md lists each key with what it takes",
+    ),
+    "CONFIG-002": Entry("the file cannot be read", "check the path, its permissions, and that the text is UTF-8"),
+    "CONFIG-003": Entry(
+        "the file is not YAML",
+        "correct the line named above; indent with spaces, and put values that begin with * & ! % @ ` in quotes",
+    ),
+    "CONFIG-004": Entry(
+        "the password `{reference}` cannot be read",
+        "set that environment variable or make that file readable where `unshard` starts",
+    ),
+    "CONFIG-005": Entry(
+        "task {task} and the source files do not fit together: {count} problem(s)",
+        "give one --source file for each entry of `mysql-instances`, and no other",
+    ),
+    "CONFIG-006": Entry(
+        "{name} matches more than one rule of `{section}`: {rules}",
+        "narrow the patterns so that one rule of a level is left for it",
+    ),
+    "CONFIG-007": Entry(
+        "column mapping {rule}: the {part} name `{name}` is not `{prefix}` and a number",
+        "correct that prefix in the rule's `arguments`, or narrow its patterns to names that end in a number",
+    ),
+    "CONFIG-008": Entry(
+        "column mapping {rule}: the {part} number {number} of `{name}` is over {limit}, which is all its bits hold",
+        "renumber it, or leave that part out with an empty argument",
+    ),
+    "CONFIG-009": Entry(
+        "column mapping {rule}: {column} = {value} is outside 0 … {limit}, so it cannot be merged without a clash",
+        "map another column, or take the table out of the rule and give the target a key over source and id",
+    ),
+    "CONFIG-010": Entry(
+        "column mapping {rule}: column {column} {fault}",
+        "name an integer column that the table has, under `source-column` and `target-column`",
+    ),
+}
+
+SOURCE: dict[str, Entry] = {
+    "SOURCE-001": Entry(
+        "cannot connect to the source {host}:{port} as {user}",
+        "check that the server is up, and host, port, user and password under `from:` in the source file",
+        retryable=True,
+    ),
+    "SOURCE-002": Entry(
+        "the source {host}:{port} refuses user {user}",
+        "correct user and password under `from:` in the source file, or the account's grants",
+    ),
+    "SOURCE-003": Entry("the connection to the source was lost", "look at the source's error log", retryable=True),
+    "SOURCE-004": Entry("the source refused a statement: {statement}", "mend what the server names, start again"),
+    "SOURCE-020": Entry(
+        "the source writes no binlog, so a dump has no position to go on from",
+        "start the source with `log_bin` and `binlog_format=ROW`",
+    ),
+    "SOURCE-030": Entry("the source writes no binlog", "set `log_bin` in the source's configuration and restart it"),
+    "SOURCE-031": Entry(
+        "the source's binlog_format is {format}", "SET GLOBAL binlog_format = 'ROW', reconnect clients"
+    ),
+    "SOURCE-032": Entry(
+        "the source's binlog_row_image is {image}", "SET GLOBAL binlog_row_image = 'FULL', reconnect clients"
+    ),
+    "SOURCE-033": Entry(
+        "the source's user {user} lacks: {missing}", "GRANT {missing} ON *.* to this user (SELECT: the tables suffice)"
+    ),
+}
+
+TARGET: dict[str, Entry] = {
+    "TARGET-001": Entry(
+        "cannot connect to the target {host}:{port} as {user}",
+        "check that the server is up, and host, port, user and password under `target-database:` in the task file",
+        retryable=True,
+    ),
+    "TARGET-002": Entry(
+        "the target {host}:{port} refuses user {user}",
+        "correct user and password under `target-database:` in the task file, or the account's grants",
+    ),
+    "TARGET-003": Entry("the connection to the target was lost", "look at the target's error log", retryable=True),
+    "TARGET-004": Entry("the target refused a statement: {statement}", "mend what the server names, start again"),
+    "TARGET-005": Entry(
+        "the target is busy: it gave up a transaction", "look at the target's load; start again", retryable=True
+    ),
+}

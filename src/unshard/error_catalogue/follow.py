@@ -1,0 +1,117 @@
+"""What goes wrong in the incremental migration: sync, statements, Spark."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+SYNC: dict[str, Entry] = {
+    "SYNC-001": Entry(
+        "another process has taken this source over; this one stopped before writing anything more",
+        "make sure that one task runs once; the process that started last owns the source",
+    ),
+    "SYNC-002": Entry(
+        "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
+        "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",
+    ),
+    "SYNC-003": Entry(
+        "a row of the source meets a row with the same key in the target",
+        "if shards share key values, add a column mapping (`partition id`) or route them apart;"
+        " if something else writes to the target, remove its row; then start again",
+    ),
+    "SYNC-004": Entry(
+        "the target refuses a row", "mend what the server names (type, length, constraint), then start again"
+    ),
+    "SYNC-005": Entry(
+        "the target failed {attempts} times in a row and the batch could not be applied",
+        "look at the target's load and error log; start again when it is well: nothing is lost or applied twice",
+        retryable=True,
+    ),
+    "SYNC-006": Entry(
+        "the target table does not exist",
+        "create it, or run the task in mode `all` so that it is created from the source; then start again",
+    ),
+    "SYNC-007": Entry(
+        "the target table {target} has not the shape of the source table",
+        "make the target's columns fit (see why), then start again",
+    ),
+    "SYNC-008": Entry(
+        "the open batch was planned with other structures or rules than now",
+        "put routes, column mappings and the target table back as they were when the task stopped, start again",
+    ),
+    "SYNC-009": Entry(
+        "the structure of the table is not known at this place of the binlog",
+        "start the task in mode `all`, or create the target table so that its structure can be taken over",
+    ),
+    "SYNC-010": Entry("the target table is gone", "create it again with its rows, or remove the task's checkpoint"),
+    "SYNC-011": Entry(
+        "DDL on a sharded table (several source tables merge into {target}): not supported yet",
+        "apply the change by hand on the target and on all shards while the task is stopped at this place",
+    ),
+    "SYNC-012": Entry(
+        "the task has no place to start from: mode `incremental` needs a checkpoint or `meta` of the instance",
+        "give binlog-name and binlog-pos (or binlog-gtid) under `meta` of this mysql-instance",
+    ),
+    "SYNC-013": Entry(
+        "a statement failed in the source with error {number} after it had done a part of its work",
+        "bring the target to what the source became, and start the task behind this place",
+    ),
+    "SYNC-014": Entry(
+        "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
+        "remove the task's copy and its tables in the meta-schema, and start again from nothing",
+    ),
+}
+
+DDL: dict[str, Entry] = {
+    "DDL-001": Entry(
+        "the statement cannot be read: {statement}",
+        "compare it with the source's log; where it is whole there, skip it and make the same change on the target",
+    ),
+    "DDL-002": Entry(
+        "the statement is none that can be carried: {statement}",
+        "carry the change out on the target yourself where it is needed there, then skip the statement",
+    ),
+    "DDL-003": Entry(
+        "the target's server cannot run the statement on an empty copy of its tables: {statement}",
+        "write the statement in a form that the target takes (replace it), or skip it and do its work by hand",
+    ),
+    "DDL-004": Entry(
+        "the structure that {table} had before the statement is not known: {statement}",
+        "give the structure of that moment (`binlog-schema update`), or keep the table out by block-allow-list",
+    ),
+    "DDL-005": Entry(
+        "{table} is not on the target, but the statement needs it there: {statement}",
+        "create it with the structure that it has upstream before the statement, or skip the statement",
+    ),
+    "DDL-006": Entry(
+        "{table} has on the target neither the structure from before the statement nor the one it should have "
+        "after it: {statement}",
+        "bring it to one of the two shown above, then start again; nothing behind the statement is applied yet",
+    ),
+    "DDL-007": Entry(
+        "the process ended around a statement whose effect does not show in the structure: {statement}",
+        "look on the target whether it took effect (rows, partitions); if so skip it, if not run it there and skip it",
+    ),
+    "DDL-008": Entry("the target refused the statement: {statement}", "mend what the server names, start again"),
+    "DDL-009": Entry(
+        "the statement was run in the time zone of the source's host, which the log does not name: {statement}",
+        "start the source with a fixed `default_time_zone`, such as '+00:00', then replace or skip this statement",
+    ),
+    "DDL-010": Entry(
+        "the target does not know collation {collation}, the default for what the statement creates: {statement}",
+        "replace the statement by one that names a character set and collation which the target has",
+    ),
+    "DDL-011": Entry(
+        "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
+        "copy that table to the target by hand, then skip the statement; or keep both names out, or let both through",
+    ),
+}
+
+ENGINE: dict[str, Entry] = {
+    "ENGINE-001": Entry(
+        "Spark can't be started on {master}",
+        "check that Java 17 is installed (package openjdk-17-jre-headless) and see {log}",
+    ),
+    "ENGINE-002": Entry(
+        "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True
+    ),
+}

@@ -1,0 +1,143 @@
+"""What goes wrong with the log: bytes of a binlog, the relay log on disk."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+BINLOG: dict[str, Entry] = {
+    "BINLOG-001": Entry(
+        "the checksum of a {event} event doesn't match its bytes",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-002": Entry(
+        "a {event} event is malformed",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-003": Entry(
+        "this is not a binlog file that can be read",
+        "if it is a relay file, stop the task, remove it and all later ones, start the task; otherwise look at the "
+        "source's version",
+    ),
+    "BINLOG-004": Entry("{event} cannot be followed", "{remedy}"),
+    "BINLOG-005": Entry(
+        "rows were changed by a statement, not as row images: {statement}",
+        "set binlog_format=ROW on the source (globally, and in sessions that are open); apply this statement to the "
+        "target by hand and start after it, or dump again",
+    ),
+    "BINLOG-006": Entry(
+        "a {event} event stands where none can be, {within}",
+        "the events are out of order: stop the task, remove this relay file and all later ones, start the task: they "
+        "are fetched from the source again; if it happens again, report it with the output of mariadb-binlog",
+    ),
+    "BINLOG-007": Entry(
+        "a transaction was rolled back in part, and its events don't tell which rows",
+        "look at it with mariadb-binlog, apply what is left of it to the target by hand and start after it; don't "
+        "change tables of transactional and other engines in one transaction",
+    ),
+    "BINLOG-020": Entry(
+        "column {column}: values of type {type} are not handled yet",
+        "leave the table out with the block-allow list, or change the column's type at the source",
+    ),
+    "BINLOG-021": Entry(
+        "a value of column {column} can't be read",
+        "look at the row with mariadb-binlog; correct it at the source, or leave the table out, and copy it again",
+    ),
+    "BINLOG-022": Entry(
+        "the structure known for the table is not the one that the binlog was written with",
+        "known: {known}; logged as type codes: {logged}. Give the structure of that time, or copy the table again",
+    ),
+    "BINLOG-023": Entry(
+        "an event with row images is malformed",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-024": Entry(
+        "a {event} event stands among row events and can't be decoded",
+        "look at it with mariadb-binlog; turn off at the source what writes it, and copy the tables again",
+    ),
+    "BINLOG-025": Entry(
+        "a row image has not all columns of its table",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open), then copy the table again",
+    ),
+    "BINLOG-026": Entry(
+        "rows of a table that no TABLE_MAP event names",
+        "start at the beginning of a transaction; if the position was not set by hand, report this as a bug",
+    ),
+    "BINLOG-027": Entry(
+        "column {column}: text of charset {charset} is not handled yet",
+        "leave the table out with the block-allow list, or change the column's charset at the source",
+    ),
+    "BINLOG-028": Entry(
+        "the SQL text of a batch of rows passes 2 GiB",
+        "make chunks smaller: lower `rows` and `chunk-filesize` of the dump",
+    ),
+    "BINLOG-029": Entry(
+        "column {column}: {type} in the old format of MariaDB's fractional times is not handled yet",
+        "set mysql56_temporal_format=ON at the source and rebuild the table: ALTER TABLE ... FORCE",
+    ),
+}
+
+RELAY: dict[str, Entry] = {
+    "RELAY-001": Entry(
+        "the replica stream was cut", "nothing: it is opened again; if it lasts, look at the network", retryable=True
+    ),
+    "RELAY-003": Entry(
+        "what the source sent is no well-formed binlog event",
+        "look for a proxy that changes packets; check the file with `mariadb-binlog --verify-binlog-checksum`",
+    ),
+    "RELAY-004": Entry(
+        "an event does not start where the one before it ended: the source left events out",
+        "an encrypted binlog or a filtering proxy does that: connect to a server that sends its binlog whole",
+    ),
+    "RELAY-005": Entry(
+        "an event's checksum does not fit",
+        "resume the relay; if it comes back, the source's file is damaged: start from a later one and copy anew",
+    ),
+    "RELAY-006": Entry(
+        "the source sent an artificial event that is not known", "report the server's version and the event type"
+    ),
+    "RELAY-007": Entry("the source refused the replica stream", "mend what the server names, then resume the relay"),
+    "RELAY-008": Entry(
+        "another server answers: expected {expected}, found {found}",
+        "if the source has failed over, set `enable-gtid: true` and start the relay again; else correct host and port",
+    ),
+    "RELAY-009": Entry(
+        "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
+        "compare the data of both ends; then copy anew, or start from a position that the source has",
+    ),
+    "RELAY-010": Entry(
+        "the source has purged the binlog at this position",
+        "start from a file that it still has and copy anew; keep binlogs longer (`expire_logs_days`)",
+    ),
+    "RELAY-011": Entry(
+        "another replica of the source uses the same server id", "nothing: a new one is drawn", retryable=True
+    ),
+    "RELAY-012": Entry(
+        "the source does not let this user read the binlog",
+        "GRANT REPLICATION SLAVE ON *.* to the user under `from:` in the source file",
+    ),
+    "RELAY-013": Entry(
+        "the disk of the relay log is full: everything up to here is kept",
+        "make space, or purge relay files that all tasks have read, then resume the relay",
+    ),
+    "RELAY-014": Entry("the relay log cannot be read or written", "check the folder's disk and rights, then resume"),
+    "RELAY-015": Entry(
+        "the relay log holds other bytes here than the source sends",
+        "the source was reset or replaced: remove the relay folder and copy anew",
+    ),
+    "RELAY-016": Entry(
+        "the relay folder is not in order: {problem}",
+        "restore what is missing, or remove the relay folder to begin anew from a task's position",
+    ),
+    "RELAY-018": Entry(
+        "relay files up to {file} cannot be purged: {reader} is still being read",
+        "purge up to that file, or let the readers pass it first",
+    ),
+    "RELAY-019": Entry("the relay is not running", "start-relay, or see its last error in query-status"),
+    "RELAY-020": Entry(
+        "no binlog of the source begins with these GTIDs: {gtid}",
+        "the source has purged them, or never had them: start from a position that it has and copy anew",
+    ),
+}

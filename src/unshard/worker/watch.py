@@ -1,0 +1,37 @@
+"""How far the source is ahead, for the status line: asked at most every few seconds on a connection of its own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from unshard.errors import UnshardError
+from unshard.model.position import Position
+from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.flavour import identify
+from unshard.source.upstream import Upstream, read_upstream
+
+REFRESH_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class UpstreamWatch:
+    """The source's newest position as last seen. Used by one thread; while the source is away it knows nothing."""
+
+    endpoint: Endpoint = field(repr=False)
+    _seen: Upstream | None = None
+    _due: float = 0.0
+
+    def backlog_bytes(self, at: Position) -> int | None:
+        """Bytes of binlog that the source has behind `at`; None while the source can't be asked."""
+        if time.monotonic() >= self._due:
+            self._seen = self._look()
+            self._due = time.monotonic() + REFRESH_SECONDS
+        return self._seen.backlog_bytes(at) if self._seen is not None else None
+
+    def _look(self) -> Upstream | None:
+        try:
+            with session(self.endpoint, "source") as connection:
+                return read_upstream(connection, identify(connection))
+        except UnshardError:
+            return None  # the relay meets the same trouble, reports it and decides
