@@ -20,7 +20,7 @@ TASK = "demo"
 META = "dm_meta"
 MERGED = TableName("shop", "orders")
 _PLAN = WorkPlan("shop", schemas=2, tables=2, table="orders", threads=1, large_rows=100, disjoint_ids=False)
-_WRITE_SECONDS, _REST_SECONDS = 0.03, 0.12
+_WRITE_SECONDS, _REST_SECONDS = 0.03, 0.17
 
 _SOURCE = """source-id: source-{number}
 relay-dir: relay
@@ -67,7 +67,7 @@ column-mappings:
     arguments: ["2", "shop_", "orders_"]
 syncers:
   small-chunks:
-    batch: 25
+    batch: 50
     checkpoint-flush-interval: 1
 """
 
