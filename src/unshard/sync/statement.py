@@ -25,6 +25,7 @@ from unshard.errors import SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
+from unshard.mysql.connection import rows
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -114,6 +115,8 @@ class Statements:
         if copied:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
         self._refuse_sharding(parsed)
+        if parsed.kind is Kind.DROP_DATABASE and self.rules.allows_schema(parsed.schema):
+            journal.on_target(lambda connection: self._refuse_shared_schema(connection, parsed))
         end = work.end.position
         prepared = journal.on_target(lambda c: prepare(c, parsed, self.tracker, self.rules, work.begin, end))
         if prepared.intent is None:
@@ -169,6 +172,17 @@ class Statements:
             if self.rules.allows(name) and self.merged(target):
                 place = replace(ddl.context.where, table=str(name))
                 raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
+
+    def _refuse_shared_schema(self, connection: Any, ddl: Parsed) -> None:
+        """DROP DATABASE may take only tables that came from this very schema; others may share the target's."""
+        target = self.rules.route_schema(ddl.schema)
+        own = {self.rules.route(name) for name in self._names if name.schema == ddl.schema and self.rules.allows(name)}
+        found = rows(connection, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (target,))
+        shared = sorted(table for (table,) in found if TableName(target, table) not in own)
+        if shared:
+            place = replace(ddl.context.where, table=ddl.schema)
+            cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
+            raise SyncError("SYNC-011", place, cause=cause, values={"target": target})
 
     def _context(self, statement: Statement, where: Where) -> Context:
         query = statement.query
