@@ -126,6 +126,15 @@ class Memory:
         """The highest of each kind: `driver`, `workers` (all together), `jvm`."""
         return {kind: round(max(sample[kind] for sample in self.samples)) for kind in ("driver", "workers", "jvm")}
 
+    def quarters(self) -> dict[str, list[int]]:
+        """The highest of each kind in each quarter of the time."""
+        count = len(self.samples)
+        parts = [self.samples[count * n // 4 : count * (n + 1) // 4] for n in range(4)]
+        return {
+            kind: [round(max((sample[kind] for sample in part), default=0)) for part in parts]
+            for kind in ("driver", "workers", "jvm")
+        }
+
     def _sample(self) -> None:
         while not self._ended.wait(self.interval_seconds):
             self.samples.append(resident())

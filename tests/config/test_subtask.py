@@ -29,7 +29,7 @@ def test_defaults(files: Any) -> None:
         "pool_size": 16, "directory": "./dumped_data.t/s1", "on_duplicate": "error",
     }  # fmt: skip
     assert subtask.syncer.model_dump() == {
-        "worker_count": 4, "batch_rows": 1000, "checkpoint_flush_interval_seconds": 30, "compact": True,
+        "worker_count": 4, "batch_rows": 2000, "checkpoint_flush_interval_seconds": 30, "compact": True,
         "multiple_rows": True,
     }  # fmt: skip
     assert (subtask.name, subtask.source_id, subtask.mode, subtask.delivery) == ("t", "s1", "all", "exactly-once")

@@ -20,8 +20,6 @@ MAPPING = {
 }  # fmt: skip
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
-    ("task-mode", "dump"),
-    ("task-mode", "load"),
     ("delivery", "at-least-once"),
     ("is-sharding", True),
     ("shard-mode", "pessimistic"),

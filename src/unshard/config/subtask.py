@@ -179,7 +179,9 @@ def _loader(task: TaskConfig, instance: InstanceConfig) -> LoaderSettings:
     config = task.loaders[name] if name else instance.loader or LoaderConfig()
     return LoaderSettings(
         pool_size=instance.loader_thread or config.pool_size,
-        directory=f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
+        directory=config.dir
+        if task.task_mode == "load"
+        else f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
         on_duplicate=config.on_duplicate_logical,
     )
 

@@ -95,8 +95,10 @@ class TaskConfig(Section):
         max_length=64 - len(LONGEST_TABLE_SUFFIX),
         description="Name of the task; the meta tables on the target begin with it.",
     )
-    task_mode: Annotated[Mode, later("full", "incremental", "all")] = Field(
-        description="`full`: copy what is there. `incremental`: follow the binlog. `all`: copy, then follow."
+    task_mode: Mode = Field(
+        description="`full`: copy what is there. `incremental`: follow the binlog. `all`: copy, then follow. `dump`: "
+        "write the dump files and no more. `load`: load dump files, ours, mydumper's or dumpling's, from `dir` as it "
+        "stands."
     )
     delivery: Annotated[Delivery, later("exactly-once")] = Field(
         default="exactly-once", description="How often a row change reaches the target, whatever dies meanwhile."

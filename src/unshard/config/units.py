@@ -12,7 +12,7 @@ from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_
 DEFAULT_WORKER_COUNT = 4
 """Partitions that apply row changes side by side."""
 
-DEFAULT_BATCH = 1000
+DEFAULT_BATCH = 2000
 """Rows of one transaction on the target."""
 
 DEFAULT_ROWS = 200_000
@@ -107,7 +107,8 @@ class LoaderConfig(Section):
     dir: str = Field(
         default="./dumped_data",
         min_length=1,
-        description="Folder of the dump files; `.TASK/SOURCE-ID` is added, so that tasks and sources keep apart.",
+        description="Folder of the dump files; `.TASK/SOURCE-ID` is added, so that tasks and sources keep apart. "
+        "Mode `load` takes it as it stands.",
     )
     sorting_dir_physical: Annotated[str, later("")] = Field(default="", description="Folder for the local sort.")
     import_mode: Annotated[

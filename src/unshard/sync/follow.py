@@ -4,7 +4,7 @@
 |---|---|
 | whole row transactions | `Rows`, up to the byte budget |
 | a statement | `Ddl` |
-| the end of a file | `Move` to the next one |
+| the end of a file, or of what a killed source left of it | `Move` to the next one |
 | the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
 """
@@ -72,7 +72,7 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     size = written.offset if file == written.file else path.stat().st_size
     offset = max(at.position.offset, FIRST_OFFSET)
     if size <= offset:
-        return None
+        return _past_end(log, at, written)
     where = Where(source=source, file=str(path))
     with path.open("rb") as handle, mmap.mmap(handle.fileno(), size, prot=mmap.PROT_READ) as data:
         checksum = _format(data).checksum
@@ -87,9 +87,16 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     if isinstance(extent.stop, Rotate):
         following = extent.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None
-    if extent.end > offset:
-        return Move(end)
-    following = log.next_file(file) if file != written.file else None
+    return Move(end) if extent.end > offset else _past_end(log, at, written)
+
+
+def _past_end(log: Log, at: Location, written: Position) -> Move | None:
+    """The way out of a file that holds nothing more.
+
+    A source that is killed ends its file without an event that names the next one, perhaps in the middle of a
+    transaction; it rolled that one back, as a replica does when the next file begins.
+    """
+    following = log.next_file(at.position.file) if at.position.file != written.file else None
     return Move(Location(Position(following), at.gtid)) if following else None
 
 

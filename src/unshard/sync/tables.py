@@ -42,9 +42,11 @@ class TableRules:
         self._known.clear()
         self._targets.clear()
 
-    def plans(self, names: Iterable[TableName]) -> tuple[TablePlan, ...]:
-        """The plans of those tables that the rules let through, in the order of their names."""
-        plans = [self._plan(name) for name in sorted(names) if self.allows(name)]
+    def plans(self, names: Iterable[TableName], begin: Position) -> tuple[TablePlan, ...]:
+        """The plans, for a batch from `begin` on, of those tables that the rules let through, in order of names."""
+        plans = [
+            replace(self._plan(name), after=self._after(name, begin)) for name in sorted(names) if self.allows(name)
+        ]
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
 
@@ -52,6 +54,11 @@ class TableRules:
         if name not in self._known:
             self._known[name] = self._make_plan(name)
         return self._known[name]
+
+    def _after(self, name: TableName, begin: Position) -> Position | None:
+        """The table's own snapshot while it lies ahead: one that is passed is forgotten with the next checkpoint."""
+        after = self.after.get(name)
+        return after if after is not None and after > begin else None
 
     def _make_plan(self, name: TableName) -> TablePlan:
         upstream = self.structure(name)
@@ -66,7 +73,6 @@ class TableRules:
             table=replace(upstream, create_sql=""),
             target=plan_target(upstream, target, where),
             mapping=self.mapper.mapping_for(name),
-            after=self.after.get(name),
         )
 
 

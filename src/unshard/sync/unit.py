@@ -122,7 +122,7 @@ class SyncUnit:
                 self._arrive(end)
 
     def _apply(self, work: Rows) -> None:
-        tables = self.rules.plans(work.extent.tables)
+        tables = self.rules.plans(work.extent.tables, work.begin)
         if tables:
             self.meter.doing = "batch"
             plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1)
@@ -147,7 +147,7 @@ class SyncUnit:
         work = next_work(self.relay.log, at, limit, WHOLE, self.source)
         if not isinstance(work, Rows):
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
-        tables = self.rules.plans(work.extent.tables)
+        tables = self.rules.plans(work.extent.tables, work.begin)
         plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
         self._run(plan, work)
         self._arrive(work.end)

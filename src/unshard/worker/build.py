@@ -42,7 +42,7 @@ from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
 
-BATCH_BYTES = 32 << 20
+BATCH_BYTES = 64 << 20
 """Most bytes of binlog in a batch, unless one transaction is larger: what bounds memory and a restart's rework."""
 
 _OFFSET_OF_SYSTEM = """
@@ -72,18 +72,19 @@ def _build(
     directory = Path(config.loader.directory).absolute()
     load_tables = LoadTables(config.meta_schema, config.name, config.source_id)
     beginning = Beginning(
-        config.source_id, target, meta, load_tables, directory, _meta_start(config), not config.clean_dump_file
+        config.source_id, source, target, meta, load_tables, directory, _meta_start(config), not config.clean_dump_file
     )
     relay = None
-    if config.mode != "full":
+    if config.mode in ("incremental", "all"):
         start = beginning.relay_start()
         _check_source(config, source, start)
         relay = RelayUnit(config.source, source, Path(config.source.relay_dir).absolute() / config.source_id, start)
     tag = f"unshard-copy-{config.source_id}".replace(",", "_")
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
-    if config.mode != "incremental":
+    if config.mode in ("full", "all", "dump"):
         dump = _dump(config, source, directory, work, slots)
+    if config.mode in ("full", "all", "load"):
         load = _load(config, target, load_tables, directory, work)
     sync = None
     if relay is not None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from unshard.dump.metadata import read_header, read_records
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.flavour import current_location, identify
+from unshard.relay.beginning import file_with_gtids
+from unshard.relay.unit import RelayUnit
+from unshard.sync.seek import seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
+
+LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,7 @@ class Beginning:
     """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave."""
 
     source: str
+    upstream: Endpoint = field(repr=False)
     target: Endpoint = field(repr=False)
     meta: MetaTables
     load_tables: LoadTables
@@ -39,11 +47,39 @@ class Beginning:
         if checkpoint is not None:
             return checkpoint.location
         header = read_header(self.dump_directory)
-        return header.begin if header is not None else self.meta_start
+        return header.begin if header is not None else self._meta_location()
 
-    def from_meta(self) -> Checkpoint | None:
-        """The beginning of an incremental task; structures come from the target as they are met."""
-        return Checkpoint(self.meta_start) if self.meta_start is not None else None
+    def from_meta(self, relay: RelayUnit, stop: Event) -> Checkpoint | None:
+        """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.
+
+        Structures come from the target as they are met. With a GTID set alone the relay log is searched for the
+        place behind it; None when `stop` came first.
+        """
+        if self.meta_start is None:
+            with session(self.upstream, "source") as connection:
+                now = current_location(connection, identify(connection))
+            return Checkpoint(now) if now is not None else None
+        if self.meta_start.position.file:
+            return Checkpoint(self.meta_start)
+        first = self._meta_location()
+        assert first is not None, "meta with a GTID set has a file that it begins in"
+        while not stop.is_set():
+            relay.check()
+            if relay.wait_for(first.position, LOOK_SECONDS):
+                found = seek(relay.log, first.position.file, first.gtid, relay.written, self.source)
+                if found is not None:
+                    return Checkpoint(found)
+                stop.wait(LOOK_SECONDS)
+        return None
+
+    def _meta_location(self) -> Location | None:
+        """`meta` with the binlog file that holds the place behind its GTID set, where it names none itself."""
+        start = self.meta_start
+        if start is None or start.position.file:
+            return start
+        with session(self.upstream, "source") as connection:
+            file = file_with_gtids(connection, identify(connection), start.gtid, self.source)
+        return Location(Position(file), start.gtid)
 
     def is_copied(self) -> bool:
         """Whether an earlier run has loaded all of this source."""

@@ -3,6 +3,8 @@
 | mode | relay | dump, load | sync |
 |---|---|---|---|
 | full | | yes | |
+| dump | | dump only | |
+| load | | load only, of any tool's dump | |
 | incremental | yes | | from `meta`, or the checkpoint |
 | all | from before the dump | yes | from the dump's location, or the checkpoint |
 
@@ -103,23 +105,24 @@ class Subtask:
 
     def _copy(self, stop: Event) -> Checkpoint | None:
         """Dump and load; gives where the sync is to begin."""
-        if self.dump is None or self.load is None:
-            return self.beginning.from_meta()
-        if self.beginning.is_copied():
-            if self.sync is None:
-                return None
-            return self.beginning.after_load()
-        self._enter("dump")
-        self.dump.run()
-        if stop.is_set():
+        if self.dump is None and self.load is None:
+            assert self.relay is not None, "a task that copies nothing follows the binlog"
+            return self.beginning.from_meta(self.relay, stop)
+        if self.load is not None and self.beginning.is_copied():
+            return self.beginning.after_load() if self.sync is not None else None
+        if self.dump is not None:
+            self._enter("dump")
+            self.dump.run()
+        if self.load is None or stop.is_set():
             return None
         self._enter("load")
         self.load.run()
         reach("subtask-loaded")
-        if self.sync is None:
+        if self.sync is not None:
+            return self.beginning.after_load()
+        if self.dump is not None:
             self.beginning.forget_dump()
-            return None
-        return self.beginning.after_load()
+        return None
 
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()
