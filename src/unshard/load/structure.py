@@ -9,7 +9,7 @@ from typing import Any
 from unshard.errors import LoadError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.create_sql import create_database, create_table
-from unshard.load.shape import misfits
+from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table

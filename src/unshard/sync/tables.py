@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
+from unshard.model.shape import misfits
 from unshard.model.table import Column, Table, TableName
 from unshard.sync.batch import TablePlan, TargetPlan
 from unshard.transform.block_allow import BlockAllowList
@@ -79,14 +80,8 @@ class TableRules:
 def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
     """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be."""
     written = [column for column in upstream.columns if not column.generated]
-    there = {column.name.lower(): column for column in target.columns}
-    faults = [f"column {column.name} is missing" for column in written if column.name.lower() not in there]
+    faults = misfits(upstream, target)
     names = {column.name.lower() for column in upstream.columns}
-    faults += [
-        f"column {column.name} is not in the source and has no default"
-        for column in target.columns
-        if column.name.lower() not in names and not column.has_default and not column.generated
-    ]
     key = target.identity
     faults += [f"key column {name} is not in the source" for name in key if name.lower() not in names]
     if faults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.load.shape import misfits
+from unshard.model.shape import misfits
 from unshard.model.table import Column, Table, TableName
 
 
