@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -258,6 +258,11 @@ class Command:
         self._sweep()
         return code
 
+    def dies(self, place: str, seconds: float = 40.0) -> None:
+        """Wait until it has died at that crash point."""
+        wait_until(lambda: self._child.poll() is not None, f"died at {place}", seconds)
+        assert self.wait() == -signal.SIGKILL, f"{place}\n{self.text}"
+
     def interrupt(self) -> None:
         """Ctrl-C on a terminal: SIGINT to the whole group."""
         os.killpg(self.pid, signal.SIGINT)
@@ -283,10 +288,8 @@ class Command:
         self._sweep()
 
     def _sweep(self) -> None:
-        try:
+        with suppress(ProcessLookupError):  # nothing was left
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # nothing was left
         self._sink.close()
 
     def __enter__(self) -> Command:

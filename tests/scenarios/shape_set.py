@@ -9,7 +9,7 @@ from typing import Any
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES, SYSBENCH, Shape
-from unshard.testing.workload import WorkPlan, Workload
+from unshard.testing.workload import Workload, WorkPlan
 
 
 def _folded(random: Random) -> tuple[Any, ...]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from task_runs import TaskFiles, TaskRun, at_work
 
+from task_runs import TaskFiles, TaskRun, at_work
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
-from unshard.testing.workload import WorkPlan, Workload
+from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 WORK_SECONDS = 3.0

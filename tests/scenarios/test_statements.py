@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from task_runs import TaskFiles, TaskRun, at_work
 
+from task_runs import TaskFiles, TaskRun, at_work
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
-from unshard.testing.workload import WorkPlan, Workload
+from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -1,0 +1,114 @@
+"""One task, killed at each durable write in turn and started again: every change arrives once.
+
+A start of the command takes seconds, so one long life of a task serves all places: it dies at a place, is started
+again to die at the next, and at the end the two servers' binlogs tell about all of its deaths together.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from proof import assert_exactly_once
+
+import unshard
+from task_runs import Command, TaskFiles, at_work
+from unshard.model.table import TableName
+from unshard.testing.servers import MariadbServer
+from unshard.testing.shapes import SHAPES
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+COPY_PLACES = (
+    "dump-header-before",
+    "dump-file-after",
+    "dump-table-after",
+    "dump-rename-after",
+    "load-piece-before",
+    "load-piece-commit",
+    "load-piece-after",
+    "subtask-loaded",
+)
+SYNC_PLACES = (
+    "sync-claim-before",
+    "sync-claim-after",
+    "sync-move-before",
+    "sync-move-after",
+    "sync-open-before",
+    "sync-open-after",
+    "sync-chunk-before",
+    "sync-chunk-before:3",
+    "sync-chunk-commit:2",
+    "sync-chunk-after",
+    "sync-chunk-after:4",
+    "sync-close-before",
+    "sync-close-after",
+)
+STATEMENT_PLACES = (
+    "ddl-execute-before",
+    "ddl-execute-after",
+    "ddl-noted",
+    "sync-open-after",
+    "sync-close-before",
+)
+ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
+    "dump-header-after",
+    "dump-file-before",
+    "dump-table-before",
+    "dump-rename-before",
+    "load-finish-before",
+    "load-finish-after",
+}
+
+
+def test_no_place_is_forgotten() -> None:
+    files = Path(unshard.__file__).parent.rglob("*.py")
+    places = {place for file in files for place in re.findall(r'^\s+reach\("([^"]+)"\)', file.read_text(), re.M)}
+    tested = {re.sub(r":\d+$", "", place) for place in (*COPY_PLACES, *SYNC_PLACES, *STATEMENT_PLACES)}
+    assert places == tested | ELSEWHERE
+
+
+def die_at(files: TaskFiles, place: str) -> None:
+    with Command(files, crash_at=place) as command:
+        command.dies(place)
+
+
+def test_every_death_leaves_every_change_applied_once(
+    source: MariadbServer, target: MariadbServer, tmp_path: Path
+) -> None:
+    works = [
+        Workload(source, WorkPlan("life", SHAPES["sysbench"], threads=1, large_rows=90)),
+        Workload(source, WorkPlan("bare", SHAPES["no_key"], threads=1, tables=1, large_rows=20)),
+    ]
+    for work in works:
+        work.create()
+        work.fill(400)
+    names = [name for work in works for name in work.plan.names]
+    files = TaskFiles(
+        tmp_path,
+        "life",
+        {"s1": source},
+        target,
+        ("life_1", "bare_1"),
+        syncer={"compact": False, "batch": 10, "worker-count": 3},
+    ).write()
+    for place in COPY_PLACES:
+        die_at(files, place)
+    with at_work(*works, share=0.05):
+        for place in SYNC_PLACES:
+            die_at(files, place)
+        for number, place in enumerate(STATEMENT_PLACES):
+            source.run(f"ALTER TABLE life_1.table_1 ADD later_{number} INT")
+            source.run(f"UPDATE life_1.table_1 SET later_{number} = {number} ORDER BY id LIMIT 5")
+            die_at(files, place)
+    with Command(files) as command:
+        command.catch_up()
+        command.interrupt()
+        assert command.wait() == 0, command.text
+    assert_exactly_once(source, target, names)
+    assert target.query("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE COLUMN_NAME LIKE 'later%'") == [
+        (len(STATEMENT_PLACES),)
+    ]
+    assert TableName("life_1", "table_1") in names

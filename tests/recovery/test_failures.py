@@ -1,0 +1,202 @@
+"""Something dies or is stopped while a task runs; what it does go on to apply is applied once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from proof import assert_exactly_once
+from pyspark.sql import SparkSession
+
+from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
+from unshard.errors import UnshardError
+from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+STOP_SECONDS = 15
+
+
+@pytest.fixture
+def work(source: MariadbServer, schema: str) -> Workload:
+    """Two tables with 300 rows each, only inserted so far."""
+    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
+    made.create()
+    made.fill(300)
+    return made
+
+
+@pytest.fixture
+def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+    """A task on them that compacts nothing, so that every change shows in the target's binlog."""
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
+
+
+@contextmanager
+def row_held(server: MariadbServer, table: str) -> Iterator[None]:
+    """All rows of the table are locked, so that whoever writes one of them stands still in the middle of a batch."""
+    connection = server.connection()
+    connection.autocommit(False)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {table} FOR UPDATE")
+            yield
+    finally:
+        connection.close()
+
+
+def waits_for_row(server: MariadbServer) -> bool:
+    return bool(server.query("SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"))
+
+
+def kill_python_workers() -> int:
+    """SIGKILL to the Spark Python workers below this process; how many there were."""
+    own = psutil.Process().children(recursive=True)
+    workers = [child for child in own if "pyspark.daemon" in " ".join(child.cmdline())]
+    workers = [child for child in workers if child.parent() in workers]  # not the daemon that forks them
+    for worker in workers:
+        worker.send_signal(signal.SIGKILL)
+    return len(workers)
+
+
+def test_a_killed_spark_worker_is_replaced(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        with row_held(target, name.quoted):
+            source.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id > 500")
+            wait_until(lambda: waits_for_row(target), "in the middle of a batch")
+            assert kill_python_workers() > 0
+        work.run(transactions=50)
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_restarted_target_is_waited_for(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        with at_work(work, share=0.1):
+            time.sleep(1)
+            for _ in range(2):
+                target.kill()
+                time.sleep(1)
+                target.start()
+                time.sleep(2)
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_target_that_dies_in_the_middle_of_a_batch(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        with row_held(target, name.quoted):
+            source.run(f"UPDATE {name.quoted} SET k = k + 1")
+            wait_until(lambda: waits_for_row(target), "in the middle of a batch")
+            target.kill()
+        target.start()
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_restarted_source_is_waited_for(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        work.run(transactions=30)
+        source.kill()
+        time.sleep(1)
+        source.start()
+        work.run(transactions=30)
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_of_two_runs_of_one_task_the_older_is_fenced_out(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    elsewhere = replace(files, folder=tmp_path / "another-host").write()
+    older = TaskRun(files, spark).start()
+    older.reach("sync")
+    with at_work(work, share=0.1):
+        time.sleep(1)
+        with TaskRun(elsewhere, spark) as newer:
+            newer.reach("sync")
+            error = older.error()
+            assert isinstance(error, UnshardError) and error.code == "SYNC-001"
+            time.sleep(1)
+            work.pause()
+            newer.catch_up()
+            work.resume()
+            newer.catch_up()
+    with TaskRun(elsewhere, spark) as last:
+        last.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def stopped_well(command: Command) -> None:
+    began = time.monotonic()
+    command.interrupt()
+    assert command.wait(STOP_SECONDS) == 0, command.text
+    assert "the same command goes on from here" in command.text
+    assert "Traceback" not in command.text
+    assert time.monotonic() - began < STOP_SECONDS
+
+
+def test_ctrl_c_at_any_time(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, schema: str
+) -> None:
+    first, second = work.plan.names
+    lock = source.connection()
+    with lock.cursor() as cursor:
+        cursor.execute(f"LOCK TABLES {first.quoted} WRITE")  # the dump stands still before this table
+        with Command(files) as command:
+            command.shows("s1  dump")
+            wait_until(lambda: waits_for_metadata(source), "in the middle of the dump")
+            stopped_well(command)
+    lock.close()
+
+    target.run(f"CREATE DATABASE {first.schema}")
+    ((_, create),) = source.query(f"SHOW CREATE TABLE {first.quoted}")
+    target.run(create, database=first.schema)
+    held = target.connection()
+    held.autocommit(False)
+    with held.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {first.quoted} (id) VALUES (1)")  # the load stands still before this row
+        with Command(files) as command:
+            command.shows("s1  load")
+            wait_until(lambda: waits_for_row(target), "in the middle of the load")
+            stopped_well(command)
+    held.rollback()
+    held.close()
+
+    with at_work(work, share=0.1), Command(files) as command:
+        command.shows("s1  sync")
+        wait_until(lambda: files.applied("s1") is not None, "following")
+        time.sleep(1)
+        stopped_well(command)
+    with Command(files) as command:
+        command.catch_up()
+        stopped_well(command)
+    assert_exactly_once(source, target, work.plan.names)
+    assert second in work.plan.names
+
+
+def waits_for_metadata(server: MariadbServer) -> bool:
+    return bool(
+        server.query("SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for table metadata%'")
+    )
