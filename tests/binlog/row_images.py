@@ -56,9 +56,7 @@ def decode(file: File, wanted: Callable[[TableName, int], Table | None], *, seq_
     """Everything behind the file's FORMAT_DESCRIPTION event."""
     data = bytes(file.data)
     start = 4 + int.from_bytes(data[13:17], "little")
-    return decode_range(
-        data, start, len(data), checksum=file.checksum, wanted=wanted, seq_base=seq_base, where=WHERE
-    )
+    return decode_range(data, start, len(data), checksum=file.checksum, wanted=wanted, seq_base=seq_base, where=WHERE)
 
 
 def value(column: Column, code: int, metadata: bytes, image: bytes) -> object:

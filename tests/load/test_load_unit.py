@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,17 @@ def test_another_dump_does_not_go_on_where_the_first_was_loaded(
         f"UPDATE {shop}_meta.task_load_chunk SET finished = FALSE, size = size + 1",
     )
     refused(unit, "LOAD-008")
+
+
+def test_a_later_dump_into_the_same_folder_is_another_one(
+    make_dump: Dumps, make_load: Loads, shop: str, tmp_path: Path, target_server: MariadbServer
+) -> None:
+    make_dump(shop).run()
+    make_load(shop).run()
+    target_server.run(f"UPDATE {shop}_meta.task_lightning_checkpoint_list SET status = 'running'")
+    shutil.rmtree(tmp_path / "dump")
+    make_dump(shop).run()
+    refused(make_load(shop), "LOAD-008")
 
 
 def test_a_folder_without_a_dump_is_refused(make_load: Loads, shop: str, tmp_path: Path) -> None:

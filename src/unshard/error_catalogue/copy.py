@@ -75,8 +75,9 @@ LOAD: dict[str, Entry] = {
         "make sure that one task runs once; the process that started last owns the source",
     ),
     "LOAD-008": Entry(
-        "the load began with another file of this name: {fault}",
-        "put the first dump back, or start over with `--remove-meta` and empty target tables",
+        "the load began with another dump: {fault}",
+        "put the first dump's folder back, or begin anew: drop what the task has filled, and its tables in the"
+        " meta-schema",
     ),
     "LOAD-009": Entry(
         "a statement of {size} bytes is over the target's max_allowed_packet of {limit}",

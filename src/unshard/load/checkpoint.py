@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unshard.errors import LoadError, Where
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
 
@@ -17,6 +18,7 @@ _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
     file VARCHAR(255) NOT NULL,
+    dump VARCHAR(32) NOT NULL,
     epoch BIGINT NOT NULL,
     piece BIGINT NOT NULL,
     done_bytes BIGINT NOT NULL,
@@ -99,21 +101,29 @@ class LoadTables:
             (status, self.task, self.source),
         )
 
-    def take_over(self, connection: Any, sizes: Iterable[tuple[str, int]]) -> int:
+    def take_over(self, connection: Any, dump: str, sizes: Iterable[tuple[str, int]]) -> int:
         """Register the files (name, bytes) and take the next epoch, which stops every older attempt; that epoch.
 
-        Waits for a transaction of an older attempt that is just being committed. Sizes of known files stay.
+        Waits for a transaction of an older attempt that is just being committed. Sizes of known files stay. Raises
+        LoadError LOAD-008 when files of another dump than `dump` were begun: the two are of different moments.
         """
         rows(connection, "BEGIN")
         ((last,),) = rows(
             connection, f"SELECT COALESCE(MAX(epoch), 0) FROM {self.chunk} WHERE source = %s FOR UPDATE", (self.source,)
         )
+        others = rows(
+            connection, f"SELECT file FROM {self.chunk} WHERE source = %s AND dump <> %s LIMIT 1", (self.source, dump)
+        )
+        if others:
+            rows(connection, "ROLLBACK")
+            fault = f"{others[0][0]} of it was begun, and rows of two moments can't be mixed"
+            raise LoadError("LOAD-008", Where(self.source), values={"fault": fault})
         epoch = int(last) + 1
         rows(connection, f"UPDATE {self.chunk} SET epoch = %s WHERE source = %s", (epoch, self.source))
-        values = [(self.source, name, epoch, size) for name, size in sizes]
+        values = [(self.source, name, dump, epoch, size) for name, size in sizes]
         with connection.cursor() as cursor:
             cursor.executemany(
-                f"INSERT IGNORE INTO {self.chunk} VALUES (%s, %s, %s, 0, 0, 0, %s, FALSE, NOW())", values
+                f"INSERT IGNORE INTO {self.chunk} VALUES (%s, %s, %s, %s, 0, 0, 0, %s, FALSE, NOW())", values
             )
         rows(connection, "COMMIT")
         return epoch

@@ -35,9 +35,13 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A whole dump: where it stands in the binlog, CREATE DATABASE by schema, tables by name."""
+    """A whole dump: where it stands in the binlog, CREATE DATABASE by schema, tables by name.
+
+    `identity` tells it from every other dump, also from a later one into the same folder; at most 32 characters.
+    """
 
     directory: Path
+    identity: str
     result: DumpResult
     databases: dict[str, str]
     tables: tuple[SourceTable, ...]
@@ -55,4 +59,4 @@ def contents_of(dump: Dump) -> Contents:
         )
         for name, record in sorted(dump.records.items())
     )
-    return Contents(dump.directory, dump.result, dict(dump.header.databases), tables)
+    return Contents(dump.directory, dump.header.run, dump.result, dict(dump.header.databases), tables)

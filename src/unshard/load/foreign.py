@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from hashlib import blake2s
 from pathlib import Path
 
 from unshard.dump.files import unescape_name
@@ -46,6 +47,7 @@ def read_foreign(directory: Path) -> Contents:
             files[_owner(stem, files, path)].append(DataFile(path.name, path.stat().st_size))
     return Contents(
         directory,
+        blake2s((directory / "metadata").read_bytes(), digest_size=16).hexdigest(),
         DumpResult(result.begin, {name: result.begin for name, _ in tables.values()}, result.end),
         databases,
         tuple(

@@ -118,7 +118,7 @@ class LoadUnit:
             self._tables.write_status(connection, RUNNING)
             sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
             self._contents = contents
-            return contents, structures, self._tables.take_over(connection, sizes)
+            return contents, structures, self._tables.take_over(connection, contents.identity, sizes)
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""
