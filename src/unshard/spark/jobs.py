@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from unshard.errors import EngineError
 
@@ -28,19 +29,37 @@ def run_tasks(
     """
     results: list[bytes] = []
     if tag is not None:
-        spark.addTag(tag)
+        _add_tag(spark, tag)
     try:
         for start in range(0, len(payloads), WAVE):
             results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
     finally:
         if tag is not None:
-            spark.removeTag(tag)
+            _remove_tag(spark, tag)
     return results
 
 
 def interrupt(spark: SparkSession, tag: str) -> None:
     """End the running jobs with that tag; their `run_tasks` raises EngineError. Any thread may call it."""
-    spark.interruptTag(tag)
+    if is_remote():
+        spark.interruptTag(tag)
+    else:
+        spark.sparkContext.cancelJobsWithTag(tag)
+
+
+def _add_tag(spark: SparkSession, tag: str) -> None:
+    """Tag the jobs of this thread. A classic session's own tags are unknown to other threads, its context's are not."""
+    if is_remote():
+        spark.addTag(tag)
+    else:
+        spark.sparkContext.addJobTag(tag)
+
+
+def _remove_tag(spark: SparkSession, tag: str) -> None:
+    if is_remote():
+        spark.removeTag(tag)
+    else:
+        spark.sparkContext.removeJobTag(tag)
 
 
 def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool) -> list[bytes]:
