@@ -45,7 +45,9 @@ class SourceTraits:
 class Statements:
     """One source's statements and the structures that they lead to. Used by the sync unit's thread.
 
-    `merged` tells whether more than one source table, of any source, lands in that target table.
+    `merged` tells whether more than one source table, of any source, lands in that target table. `upstream` are the
+    tables that the source has at the start: another source may meet a statement on a merged table before this one
+    has read its own.
     """
 
     source: str
@@ -53,10 +55,14 @@ class Statements:
     tracker: SchemaTracker
     rules: Rules
     merged: Callable[[TableName], bool]
+    upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
     _locations: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._names |= self.upstream
 
     def tidy(self, connection: Any) -> None:
         """Drop the scratch schemas that a killed process left. Only for the driver that has claimed the source."""
@@ -66,7 +72,7 @@ class Statements:
         """Take over the structures, and the later snapshots, of a checkpoint."""
         tables = {name: state.table for name, state in checkpoint.tables.items()}
         self.tracker.apply(tables)
-        self._names = set(tables)
+        self._names |= set(tables)
         self._changed = {}
         self._locations = {name: state.location for name, state in checkpoint.tables.items() if state.location}
         self.after = {name: location.position for name, location in self._locations.items()}

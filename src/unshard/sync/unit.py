@@ -89,9 +89,8 @@ class SyncUnit:
         Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stood.
         """
         try:
-            self._await(self._at.position)
-            if self._left_open is not None:
-                self._finish(self._left_open)
+            if self._await(self._at.position, stop) and self._left_open is not None:
+                self._finish(self._left_open, stop)
             while not stop.is_set():
                 self._step()
             self._save()
@@ -130,7 +129,7 @@ class SyncUnit:
             self._run(plan, work)
         self._arrive(work.end)
 
-    def _finish(self, batch: OpenBatch) -> None:
+    def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
         self.meter.doing = "finishing the open batch"
         if batch.plan["kind"] == "ddl":
@@ -141,8 +140,9 @@ class SyncUnit:
             self._arrive(end)
             return
         end_offset = max(stretch[2] for stretch in batch.plan["ranges"])
-        self._await(Position(batch.begin.file, end_offset))
         limit = Position(batch.begin.file, end_offset)
+        if not self._await(limit, stop):
+            return
         at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
         work = next_work(self.relay.log, at, limit, WHOLE, self.source)
         if not isinstance(work, Rows):
@@ -188,7 +188,10 @@ class SyncUnit:
         if time.monotonic() - self._saved_time > self.flush_seconds:
             self._save()
 
-    def _await(self, position: Position) -> None:
-        """Block until the relay log holds `position` again (its files may have had to be fetched anew)."""
+    def _await(self, position: Position, stop: Event) -> bool:
+        """Wait until the relay log holds `position` again (it may have to be fetched anew); False: stopped first."""
         while not self.relay.wait_for(position, IDLE_SECONDS):
             self.relay.check()
+            if stop.is_set():
+                return False
+        return True

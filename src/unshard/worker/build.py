@@ -20,7 +20,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, identify
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import read_table, table_names
 from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_available, check_requirements
 from unshard.spark.barrier import wait
@@ -175,7 +175,7 @@ def _sync(
         schema_default=lambda schema: _schema_default(source, schema),
     )
     rules = Rules(allow.allows, allow.allows_schema, router.route, router.route_schema)
-    statements = Statements(name, _traits(source), tracker, rules, merged)
+    statements = Statements(name, _traits(source), tracker, rules, merged, _upstream_tables(source))
     shape = Shape(
         settings.worker_count, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows
     )
@@ -210,6 +210,11 @@ def _as_upstream(found: Table | None, name: TableName) -> Table | None:
 def _schema_default(endpoint: Endpoint, schema: str) -> str | None:
     with session(endpoint, "source") as connection:
         return show_create_database(connection, schema)
+
+
+def _upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
+    with session(endpoint, "source") as connection:
+        return frozenset(table_names(connection))
 
 
 def _traits(endpoint: Endpoint) -> SourceTraits:
