@@ -15,7 +15,9 @@ SYSTEM_SCHEMAS = frozenset(
 """Schemas that are never migrated (reference of DM, section 5.1), in lower case."""
 
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
-_MEMBER = re.compile(r"'((?:[^']|'')*)'")
+_MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
+_MEANING = {"0": "\0", "n": "\n", "r": "\r"}
 
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
@@ -84,7 +86,13 @@ def _column(row: tuple[Any, ...]) -> Column:
 def _members(kind: str, definition: str) -> tuple[str, ...]:
     if kind.lower() not in ("enum", "set"):
         return ()
-    return tuple(member.replace("''", "'") for member in _MEMBER.findall(definition))
+    return tuple(_ESCAPED.sub(_unescaped, member) for member in _MEMBER.findall(definition))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    """A doubled quote, or a backslash with what it stands for, as the server writes member texts."""
+    letter = match[1]
+    return "'" if letter is None else _MEANING.get(letter, letter)
 
 
 def _indexes(found: Iterable[tuple[Any, ...]]) -> tuple[Index, ...]:
