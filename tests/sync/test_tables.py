@@ -1,0 +1,67 @@
+"""How a target table is written: its key, its order, and what doesn't fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from unshard.errors import SyncError, Where
+from unshard.model.table import Column, Index, Table, TableName
+from unshard.sync.tables import plan_target
+
+ID = Column("id", "bigint", "bigint(20)", nullable=False, has_default=False)
+CODE = Column("code", "varchar", "varchar(9)", nullable=False, charset="utf8mb4", collation="utf8mb4_bin", length=9)
+RAW = Column("raw", "varbinary", "varbinary(9)", nullable=False, length=9)
+RATIO = Column("ratio", "double", "double", nullable=False)
+KIND = Column("kind", "enum", "enum('a','b')", nullable=False, collation="utf8mb4_general_ci", members=("a", "b"))
+COLUMNS = (ID, CODE, RAW, RATIO, KIND)
+
+
+def table(*keys: tuple[str, ...], columns: tuple[Column, ...] = COLUMNS, prefix: int = 0) -> Table:
+    names = ("PRIMARY", *(f"u{n}" for n in range(1, len(keys))))
+    indexes = [Index(name, key, (prefix,) * len(key), unique=True) for name, key in zip(names, keys, strict=False)]
+    return Table(TableName("d", "t"), columns, tuple(indexes))
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "ordered"),
+    [
+        ([("id",)], ("id",), False),
+        ([("id", "raw")], ("id", "raw"), False),
+        ([("kind",)], ("kind",), False),
+        ([("code",)], ("code",), True),
+        ([("ratio",)], ("ratio",), True),
+        ([("id",), ("raw",)], ("id",), True),
+        ([], ("id", "code", "raw", "ratio", "kind"), True),
+    ],
+)
+def test_key_and_order(keys: list[tuple[str, ...]], key: tuple[str, ...], ordered: bool) -> None:
+    plan = plan_target(table(), table(*keys), Where())
+    assert (plan.key, plan.ordered, plan.keyless) == (key, ordered, not keys)
+
+
+def test_a_prefix_names_no_row() -> None:
+    assert plan_target(table(), table(("raw",), prefix=4), Where()).keyless
+
+
+@pytest.mark.parametrize(
+    ("target", "fault"),
+    [
+        (table(("id",), columns=COLUMNS[:-1]), "kind"),
+        (table(("id",), columns=(*COLUMNS, replace(ID, name="extra"))), "extra"),
+        (table(("id",), columns=(replace(ID, type="varchar"), *COLUMNS[1:])), "id"),
+        (table(("more",), columns=(*COLUMNS, replace(ID, name="more", has_default=True))), "more"),
+    ],
+    ids=["missing", "without default", "other kind", "key not in the source"],
+)
+def test_what_does_not_fit_is_named(target: Table, fault: str) -> None:
+    with pytest.raises(SyncError, match="SYNC-007") as caught:
+        plan_target(table(("id",)), target, Where(source="s", table="d.t"))
+    assert fault in caught.value.cause
+
+
+def test_generated_columns_are_left_to_the_target() -> None:
+    sums = Column("sums", "int", "int(11)", generated=True)
+    upstream = table(("id",), columns=(*COLUMNS, sums))
+    assert "sums" not in plan_target(upstream, upstream, Where()).columns
