@@ -162,7 +162,7 @@ def stopped_well(command: Command) -> None:
 def test_ctrl_c_at_any_time(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, schema: str
 ) -> None:
-    first, second = work.plan.names
+    first = work.plan.names[0]
     lock = source.connection()
     with lock.cursor() as cursor:
         cursor.execute(f"LOCK TABLES {first.quoted} WRITE")  # the dump stands still before this table
@@ -195,4 +195,3 @@ def test_ctrl_c_at_any_time(
         command.catch_up()
         stopped_well(command)
     assert_exactly_once(source, target, work.plan.names)
-    assert second in work.plan.names

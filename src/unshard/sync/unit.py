@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Protocol
 
@@ -145,8 +145,10 @@ class SyncUnit:
             return
         at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
         work = next_work(self.relay.log, at, limit, WHOLE, self.source)
-        if not isinstance(work, Rows):
+        if not isinstance(work, Rows) or work.end.position != batch.end:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
+        # the checkpoint may lie before moves that were never saved, and with it its GTIDs
+        work = replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
         tables = self.rules.plans(work.extent.tables, work.begin)
         plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
         self._run(plan, work)
