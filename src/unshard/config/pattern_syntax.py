@@ -34,9 +34,9 @@ class OneOf:
     def within(self, other: OneOf) -> bool:
         """Whether `other` has every character that this one has."""
         edges = {edge for low, high in self.ranges + other.ranges for edge in (low, high)}
-        near = {chr(ord(edge) + step) for edge in edges for step in (-1, 0, 1) if 0 < ord(edge) + step < 0x110000}
+        near = {chr(ord(edge) + step) for edge in edges for step in (-1, 0, 1) if 0 <= ord(edge) + step < 0x110000}
         # membership changes at edges only, so these stand for every character there is
-        return all(other.has(character) for character in {*near, "\x01", "\U0010ffff"} if self.has(character))
+        return all(other.has(character) for character in {*near, "\0", "\U0010ffff"} if self.has(character))
 
 
 ANY_RUN = None

@@ -140,4 +140,8 @@ RELAY: dict[str, Entry] = {
         "no binlog of the source begins with these GTIDs: {gtid}",
         "the source has purged them, or never had them: start from a position that it has and copy anew",
     ),
+    "RELAY-021": Entry(
+        "another process writes to this relay folder",
+        "a run of this source is still alive on this machine: stop it first, or give this one its own `relay-dir`",
+    ),
 }

@@ -26,6 +26,7 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, identify
 from unshard.relay.beginning import find_beginning
 from unshard.relay.gtids import GtidTracker
+from unshard.relay.lock import FolderLock
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
 from unshard.relay.writer import RelayWriter
@@ -81,6 +82,7 @@ class RelayUnit:
     ) -> None:
         self._source, self._endpoint, self._directory, self._start = source, endpoint, directory, start
         self._heartbeat_seconds = heartbeat_seconds
+        self._lock = FolderLock(directory)
         self._log = logger("relay", source=source.source_id)
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -101,9 +103,13 @@ class RelayUnit:
         self._timestamp = 0
 
     def start(self) -> None:
-        """Begin in a thread and return at once; no-op while it runs. After an error or a stop it goes on."""
+        """Begin in a thread and return at once; no-op while it runs. After an error or a stop it goes on.
+
+        Raises RelayError 021 while another process writes to the folder.
+        """
         if self._thread is not None and self._thread.is_alive():
             return
+        self._lock.take()
         self._stopping.clear()
         self._stage, self._trouble = "Running", None
         self._server = None  # it may have been exchanged: it is looked at anew
@@ -118,6 +124,7 @@ class RelayUnit:
                 self._stream.interrupt()
         if self._thread is not None:
             self._thread.join()
+        self._lock.release()
         if self._stage == "Running":
             self._stage = "Stopped"
 
@@ -192,6 +199,7 @@ class RelayUnit:
                 raise
 
     def _pause(self, error: UnshardError) -> None:
+        self._lock.release()
         self._log.error("relay stopped", error=str(error))
         with self._changed:
             self._stage, self._trouble, self._reconnecting_since = "Paused", error, None

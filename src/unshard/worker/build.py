@@ -13,6 +13,7 @@ from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
+from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
@@ -57,7 +58,13 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Su
     def merged(target: TableName) -> bool:
         return sum(found.names_in(target) for found in statements) > 1
 
-    return tuple(_build(config, spark, statements, merged) for config in configs)
+    subtasks = []
+    for config in configs:
+        try:
+            subtasks.append(_build(config, spark, statements, merged))
+        except UnshardError as error:
+            raise error.at(source=config.source_id) from error
+    return tuple(subtasks)
 
 
 def _build(

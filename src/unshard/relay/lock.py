@@ -1,0 +1,38 @@
+"""One writer for a relay folder: a lock that ends with the process that holds it, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from unshard.errors import RelayError, Where
+
+LOCK_NAME = ".lock"
+
+
+@dataclass(slots=True)
+class FolderLock:
+    """The right to write to `directory`. Held from `take` to `release`; both are idempotent."""
+
+    directory: Path
+    _file: IO[bytes] | None = None
+
+    def take(self) -> None:
+        """Take it, making the folder if need be. Raises RelayError RELAY-021 while another unit holds it."""
+        if self._file is not None:
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        file = (self.directory / LOCK_NAME).open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise RelayError("RELAY-021", Where(file=str(self.directory))) from error
+        self._file = file
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
