@@ -21,10 +21,13 @@ FIXED_PARTS = bytes(
 class File:
     """A binlog file in the making; `event` adds one and gives its offset."""
 
-    def __init__(self, *, checksum: bool = True, version: bytes = b"10.11.6-MariaDB-log") -> None:
+    def __init__(
+        self, *, checksum: bool = True, version: bytes = b"10.11.6-MariaDB-log", given_up: bytes = b""
+    ) -> None:
+        parts = bytes(0 if code in given_up else length for code, length in enumerate(FIXED_PARTS, 1))
         self.checksum = checksum
         self.data = bytearray(b"\xfebin")
-        body = pack("<H50sIB", 4, version, 0, 19) + FIXED_PARTS + bytes([checksum])
+        body = pack("<H50sIB", 4, version, 0, 19) + parts + bytes([checksum])
         self.event(15, body, checksum=True)
 
     def event(

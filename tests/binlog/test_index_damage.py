@@ -151,6 +151,11 @@ def test_format_of_a_server_without_checksums() -> None:
     assert (made.checksum, made.mariadb, made.end) == (True, True, len(File().data))
 
 
+def test_a_server_may_have_given_up_the_first_row_events() -> None:
+    made = read_format(bytes(File(version=b"9.7.4", given_up=bytes([23, 24, 25])).data))
+    assert (made.mariadb, made.header_lengths[23], made.header_lengths[19]) == (False, 0, 8)
+
+
 def test_a_file_that_is_no_binlog() -> None:
     for data in (b"", b"\xfeb", b"hello world, hello world", bytes(File().data[:60])):
         with pytest.raises(BinlogError) as caught:

@@ -80,7 +80,8 @@ def _parse(event: bytes, where: Where) -> Format:
         raise BinlogError("BINLOG-003", where, f"checksum algorithm {algorithm} is unknown (server {version})")
     lengths = (0, *tail)
     for code, expected in _EXPECTED.items():
-        if code >= len(lengths) or lengths[code] != expected:
+        # 0: the server no longer writes that event (MySQL 9 has given up the first row events)
+        if code >= len(lengths) or lengths[code] not in (0, expected):
             found = lengths[code] if code < len(lengths) else None
             raise BinlogError("BINLOG-003", where, f"event {code} has a fixed part of {found} bytes, not {expected}")
     return Format(algorithm == _CRC32, version, lengths, FIRST_OFFSET + len(event))
