@@ -22,7 +22,7 @@ def plan_one(files: Any, source: dict[str, Any] | None = None, **changes: Any) -
 def test_defaults(files: Any) -> None:
     subtask = plan_one(files)
     assert subtask.dumper.model_dump() == {
-        "threads": 4, "format": "parquet", "chunk_bytes": 64 << 20, "statement_bytes": 1_000_000, "rows": 200_000,
+        "threads": 4, "format": "parquet", "chunk_bytes": 64 << 20, "statement_bytes": 1_000_000, "rows": 50_000,
         "where": "", "consistency": "auto", "databases": (), "tables": (),
     }  # fmt: skip
     assert subtask.loader.model_dump() == {

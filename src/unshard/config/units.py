@@ -15,7 +15,7 @@ DEFAULT_WORKER_COUNT = 4
 DEFAULT_BATCH = 2000
 """Rows of one transaction on the target."""
 
-DEFAULT_ROWS = 200_000
+DEFAULT_ROWS = 50_000
 """Rows of one chunk of a dump where neither `rows` nor `-r` says."""
 
 _GIVEN_TWICE = {

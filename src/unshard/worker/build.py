@@ -92,7 +92,7 @@ def _build(
     if config.mode in ("full", "all", "dump"):
         dump = _dump(config, source, directory, work, slots)
     if config.mode in ("full", "all", "load"):
-        load = _load(config, target, load_tables, directory, work)
+        load = _load(config, target, load_tables, directory, work, slots)
     sync = None
     if relay is not None:
         sync = _sync(config, source, target, meta, relay, partial(run_batch, spark), merged, slots)
@@ -147,11 +147,14 @@ def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
     return lambda name: everything.allows(name) and (name in tables if tables else name.schema in databases)
 
 
-def _load(config: SubtaskConfig, endpoint: Endpoint, tables: LoadTables, directory: Path, work: RunTasks) -> LoadUnit:
+def _load(
+    config: SubtaskConfig, endpoint: Endpoint, tables: LoadTables, directory: Path, work: RunTasks, slots: int
+) -> LoadUnit:
+    """A pool wider than the slots of Spark would only cut the files into more tasks, each with its own start."""
     return LoadUnit(
         endpoint,
         tables,
-        LoadSettings(directory, config.loader.pool_size, config.loader.on_duplicate),
+        LoadSettings(directory, min(config.loader.pool_size, slots), config.loader.on_duplicate),
         Router(config.routes, config.case_sensitive).route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
