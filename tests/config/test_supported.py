@@ -21,6 +21,7 @@ MAPPING = {
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("delivery", "at-least-once"),
+    ("timezone", "+08:00"),
     ("is-sharding", True),
     ("shard-mode", "pessimistic"),
     ("shard-mode", "optimistic"),
@@ -69,6 +70,11 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
 
 REFUSED_IN_SOURCE: list[tuple[str, Any]] = [
     ("filters", [{"schema-pattern": "*"}]),
+    ("checker.backoff-max", "1h"),
+    ("checker.backoff-rollback", "1s"),
+    ("purge.interval", 60),
+    ("purge.expires", 24),
+    ("purge.remain-space", 1),
     ("checker.check-interval", "1s"),
     ("checker.backoff-min", "2s"),
     ("checker.backoff-jitter", False),

@@ -53,25 +53,29 @@ GtidText = Annotated[str, AfterValidator(_gtid)]
 
 
 class PurgeConfig(Section):
-    """When files of the relay log are deleted. A file that a task still has to read never is."""
+    """When files of the relay log are deleted. None are deleted yet, so only DM's defaults are read."""
 
-    interval: Annotated[int, Unit("s")] = Field(default=3600, ge=0, description="Time between two looks; 0: never.")
-    expires: Annotated[int, Unit("h")] = Field(
+    interval: Annotated[int, later(3600, 0), Unit("s")] = Field(
+        default=3600, ge=0, description="Time between two looks; 0: never."
+    )
+    expires: Annotated[int, later(0), Unit("h")] = Field(
         default=0, ge=0, description="Age from which a file goes; 0: age never counts."
     )
-    remain_space: Annotated[int, Unit("GB")] = Field(
+    remain_space: Annotated[int, later(15, 0), Unit("GB")] = Field(
         default=15, ge=0, description="Free disk below which files go; 0: never."
     )
 
 
 class CheckerConfig(Section):
-    """Automatic resume of a task that paused on an error which may pass."""
+    """Automatic resume of a paused task. `unshard run` does not pause: it ends, and what may pass it tries again."""
 
     check_enable: bool = Field(default=True, description="Resume without being asked.")
-    backoff_rollback: Seconds = Field(
+    backoff_rollback: Annotated[Seconds, later(300.0)] = Field(
         default=300.0, gt=0, description="Time without an error after which waits get shorter."
     )
-    backoff_max: Seconds = Field(default=300.0, gt=0, description="Longest wait before a resume.")
+    backoff_max: Annotated[Seconds, later(300.0)] = Field(
+        default=300.0, gt=0, description="Longest wait before a resume."
+    )
     check_interval: Annotated[Seconds, later(5.0)] = Field(default=5.0, description="Time between looks; fixed.")
     backoff_min: Annotated[Seconds, later(1.0)] = Field(default=1.0, description="Shortest wait; fixed.")
     backoff_jitter: Annotated[bool, later(True)] = Field(default=True, description="Waits vary at random; fixed.")

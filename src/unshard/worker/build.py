@@ -11,6 +11,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.prepare import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
+from unshard.dump.plan import check_consistency
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
 from unshard.errors import UnshardError
@@ -90,6 +91,7 @@ def _build(
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
     if config.mode in ("full", "all", "dump"):
+        check_consistency(config.dumper.consistency, config.mode)
         dump = _dump(config, source, directory, work, slots)
     if config.mode in ("full", "all", "load"):
         load = _load(config, target, load_tables, directory, work, slots)
