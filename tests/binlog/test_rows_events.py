@@ -217,7 +217,7 @@ def test_rows_without_a_table_map() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [(166, "WRITE_ROWS_COMPRESSED_V1"), (39, "PARTIAL_UPDATE_ROWS"), (20, "PRE_GA_WRITE_ROWS"), (99, "99")],
+    [(166, "WRITE_ROWS_COMPRESSED_V1"), (39, "PARTIAL_UPDATE_ROWS"), (20, "WRITE_ROWS_V0"), (99, "99")],
 )
 def test_events_not_known(code: int, name: str) -> None:
     file = File()
@@ -263,3 +263,12 @@ def test_names_and_signs_that_the_binlog_tells_are_held_against_the_structure() 
             assert decode(file, always).events == 0
         else:
             assert refused(file).code == code
+
+
+@pytest.mark.parametrize("code", [28, 29, 37, 160], ids=["IGNORABLE", "ROWS_QUERY", "VIEW_CHANGE", "ANNOTATE_ROWS"])
+def test_what_the_index_lets_through_is_passed_over_here_too(code: int) -> None:
+    file = File()
+    file.event(code, bytes(20))
+    map_table(file, [LONG])
+    rows(file, image(5))
+    assert decode(file, always).changes == 1

@@ -13,6 +13,8 @@ from pathlib import PurePath
 import pyarrow as pa
 
 from unshard.binlog.columns import UndecodableValue, build_array
+from unshard.binlog.events import REFUSED, event_of
+from unshard.binlog.format import CHECKSUM_LENGTH
 from unshard.binlog.layout import Layout, plan_layouts
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
@@ -25,47 +27,9 @@ from unshard.mysql.types import arrow_type
 Wanted = Callable[[TableName, int], Table | None]
 """Asked at every TABLE_MAP with the table's name and the event's offset; None leaves its rows out."""
 
-CHECKSUM_BYTES = 4
-
-_WITHOUT_ROWS = frozenset({2, 3, 4, 15, 16, 27, 29, 33, 34, 35, 160, 161, 162, 163})
-# QUERY STOP ROTATE FORMAT XID HEARTBEAT ROWS_QUERY GTID ANONYMOUS_GTID PREVIOUS_GTIDS; of MariaDB: ANNOTATE_ROWS
-# BINLOG_CHECKPOINT GTID GTID_LIST
-_PASSED = bytes(kind in _WITHOUT_ROWS for kind in range(256))
-_EVENTS = {
-    1: "START_V3",
-    5: "INTVAR",
-    6: "LOAD",
-    7: "SLAVE",
-    8: "CREATE_FILE",
-    9: "APPEND_BLOCK",
-    10: "EXEC_LOAD",
-    11: "DELETE_FILE",
-    12: "NEW_LOAD",
-    13: "RAND",
-    14: "USER_VAR",
-    17: "BEGIN_LOAD_QUERY",
-    18: "EXECUTE_LOAD_QUERY",
-    20: "PRE_GA_WRITE_ROWS",
-    21: "PRE_GA_UPDATE_ROWS",
-    22: "PRE_GA_DELETE_ROWS",
-    26: "INCIDENT",
-    28: "IGNORABLE",
-    36: "TRANSACTION_CONTEXT",
-    37: "VIEW_CHANGE",
-    38: "XA_PREPARE",
-    39: "PARTIAL_UPDATE_ROWS",
-    40: "TRANSACTION_PAYLOAD",
-    41: "HEARTBEAT_V2",
-    42: "GTID_TAGGED",
-    164: "START_ENCRYPTION",
-    165: "QUERY_COMPRESSED",
-    166: "WRITE_ROWS_COMPRESSED_V1",
-    167: "UPDATE_ROWS_COMPRESSED_V1",
-    168: "DELETE_ROWS_COMPRESSED_V1",
-    169: "WRITE_ROWS_COMPRESSED",
-    170: "UPDATE_ROWS_COMPRESSED",
-    171: "DELETE_ROWS_COMPRESSED",
-}
+_READ_HERE = frozenset({REFUSED, "rows", "table_map"})
+_PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
+"""Which event codes hold no rows: the index has judged them, by the same table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +73,7 @@ def decode_range(
     """
     sinks = _Sinks(wanted, where)
     try:
-        counts = read_events(data, start, end, CHECKSUM_BYTES if checksum else 0, _PASSED, sinks, seq_base)
+        counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base)
     except RowFault as fault:
         raise _error(fault, where) from None
     return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped)
@@ -197,7 +161,7 @@ def _error(fault: RowFault, where: Where) -> BinlogError:
     place = _at(where, fault.offset, table)
     if fault.kind == "type":
         number = int(fault.reason)
-        return BinlogError("BINLOG-024", place, values={"event": _EVENTS.get(number, f"number {number}")})
+        return BinlogError("BINLOG-024", place, values={"event": event_of(number).name})
     if fault.kind == "value" and table is not None:
         column = table.columns[fault.column]
         return BinlogError("BINLOG-021", place, f"the value {fault.reason}", {"column": column.name})

@@ -113,7 +113,3 @@ class BatchPlan:
             "shape": [shape.partitions, shape.chunk_rows, shape.chunk_bytes, shape.compact, shape.multiple_rows],
             "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
         }
-
-
-def shape_from_json(plan: dict[str, Any]) -> Shape:
-    return Shape(*plan["shape"])
