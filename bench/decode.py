@@ -59,7 +59,12 @@ def _ours(written: data.Written, structure: Table) -> float:
             extent = walk(log, at, size=len(log), budget=_BUDGET, checksum=checksum, where=where)
             if extent.row_events:
                 found = decode_range(
-                    log, extent.start, extent.end, checksum=checksum, wanted=lambda name, offset: structure, where=where
+                    log,
+                    extent.start,
+                    extent.end,
+                    checksum=checksum,
+                    wanted=lambda table_map, offset: structure,
+                    where=where,
                 )
                 changes += found.changes
             if isinstance(extent.stop, EndOfData | Rotate):

@@ -31,7 +31,7 @@ class Captured:
             self.start,
             self.end,
             checksum=True,
-            wanted=lambda name, offset: self.tables.get(name),
+            wanted=lambda table_map, offset: self.tables.get(table_map.name),
             seq_base=seq_base,
             where=Where(source="s1", file=self.file),
         )

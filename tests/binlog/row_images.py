@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from struct import pack
 
 from made_events import File
 
-from unshard.binlog.rows import Decoded, decode_range
+from unshard.binlog.rows import Decoded, Wanted, decode_range
 from unshard.errors import Where
 from unshard.model.table import Column, Table, TableName
 
@@ -52,7 +52,7 @@ def rows(file: File, images: bytes, *, columns: int = 1, code: int = 23, number:
     return file.event(code, head + packed(columns) + present * (2 if code in (24, 31) else 1) + images)
 
 
-def decode(file: File, wanted: Callable[[TableName, int], Table | None], *, seq_base: int = 0) -> Decoded:
+def decode(file: File, wanted: Wanted, *, seq_base: int = 0) -> Decoded:
     """Everything behind the file's FORMAT_DESCRIPTION event."""
     data = bytes(file.data)
     start = 4 + int.from_bytes(data[13:17], "little")
@@ -65,5 +65,5 @@ def value(column: Column, code: int, metadata: bytes, image: bytes) -> object:
     map_table(file, [code], metadata)
     rows(file, b"\x00" + image)  # no NULL, then the value
     table = table_of(column)
-    ((_, batch),) = decode(file, lambda name, offset: table)
+    ((_, batch),) = decode(file, lambda table_map, offset: table)
     return batch.column(2).to_pylist()[0]

@@ -9,6 +9,7 @@ from made_events import File
 from row_images import NAME, WHERE, decode, int_column, map_table, rows, table_of
 
 from unshard.binlog.rows import decode_range
+from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Column, Table, TableName
@@ -21,7 +22,7 @@ def image(number: int | None) -> bytes:
     return b"\x01" if number is None else b"\x00" + pack("<i", number)
 
 
-def always(name: TableName, offset: int) -> Table | None:
+def always(table_map: TableMap, offset: int) -> Table | None:
     return T
 
 
@@ -73,7 +74,7 @@ def test_seq_runs_over_all_tables_in_the_order_of_the_log() -> None:
     rows(file, image(2), number=2)
     rows(file, image(3), number=1, code=25)
     file.xid()
-    found = dict(decode(file, lambda name, offset: known.get(name)))
+    found = dict(decode(file, lambda table_map, offset: known.get(table_map.name)))
     assert listed(found[T]) == [(Op.INSERT, 0, 1), (Op.DELETE, 2, 3)]
     assert listed(found[other]) == [(Op.INSERT, 1, 2)]
 
@@ -95,7 +96,7 @@ def test_a_table_id_that_comes_to_stand_for_another_table() -> None:
     rows(file, image(1))
     map_table(file, [LONG], name=other.name)
     rows(file, image(2))
-    found = dict(decode(file, lambda name, offset: known.get(name)))
+    found = dict(decode(file, lambda table_map, offset: known.get(table_map.name)))
     assert found[T].column("v").to_pylist() == [1]
     assert found[other].column("v").to_pylist() == [2]
 
@@ -109,8 +110,8 @@ def test_wanted_is_asked_at_every_table_map_and_what_it_leaves_out_is_counted() 
         rows(file, b"\xff not even an image")
     asked: list[tuple[TableName, int]] = []
 
-    def never(name: TableName, offset: int) -> None:
-        asked.append((name, offset))
+    def never(table_map: TableMap, offset: int) -> None:
+        asked.append((table_map.name, offset))
 
     decoded = decode(file, never)
     assert asked == [(NAME, offset) for offset in offsets]
@@ -123,7 +124,7 @@ def test_a_table_wanted_from_an_offset_on() -> None:
     rows(file, image(1))
     later = map_table(file, [LONG])
     rows(file, image(2))
-    decoded = decode(file, lambda name, offset: T if offset >= later else None)
+    decoded = decode(file, lambda table_map, offset: T if offset >= later else None)
     ((_, batch),) = decoded
     assert listed(batch) == [(Op.INSERT, 0, 2)]
     assert decoded.skipped == 1
@@ -137,7 +138,7 @@ def test_a_second_structure_gives_a_second_batch() -> None:
     map_table(file, [LONG, LONG])
     rows(file, b"\x00" + pack("<ii", 2, 3), columns=2)
     answers = iter((T, wide))
-    found = list(decode(file, lambda name, offset: next(answers)))
+    found = list(decode(file, lambda table_map, offset: next(answers)))
     assert [(table, batch.num_columns, batch.num_rows) for table, batch in found] == [(T, 3, 1), (wide, 4, 1)]
 
 
@@ -146,7 +147,7 @@ def test_columns_named_as_the_fields_of_an_image() -> None:
     file = File()
     map_table(file, [LONG, LONG])
     rows(file, b"\x00" + pack("<ii", 2, 3), columns=2)
-    ((_, batch),) = decode(file, lambda name, offset: table)
+    ((_, batch),) = decode(file, lambda table_map, offset: table)
     assert [column.to_pylist() for column in batch.columns] == [[Op.INSERT], [0], [2], [3]]
 
 
@@ -165,7 +166,7 @@ def test_many_rows_and_late_nulls() -> None:
             images += bytes([nulls]) + pack("<i", number) + text + (b"" if row[2] is None else pack("<i", number))
             expected.append(row)
         rows(file, images, columns=3)
-    ((_, batch),) = decode(file, lambda name, offset: table)
+    ((_, batch),) = decode(file, lambda table_map, offset: table)
     batch.validate(full=True)
     assert list(zip(*[column.to_pylist() for column in batch.columns[2:]], strict=True)) == expected
     assert batch.column("c").null_count == 5000 - 4322
@@ -178,7 +179,7 @@ def test_a_table_of_300_columns() -> None:
     nulls = bytearray(38)
     nulls[255 // 8] |= 1 << (255 % 8)
     rows(file, bytes(nulls) + pack("<299i", *range(299)), columns=300)
-    ((_, batch),) = decode(file, lambda name, offset: table)
+    ((_, batch),) = decode(file, lambda table_map, offset: table)
     row = [column.to_pylist()[0] for column in batch.columns[2:]]
     assert row == [*range(255), None, *range(255, 299)]
 
@@ -196,7 +197,7 @@ def test_an_image_without_all_columns() -> None:
     file = File()
     map_table(file, [LONG, LONG])
     at = file.event(23, pack("<IHH", 1, 0, 1) + b"\x02\x01\x00" + pack("<i", 5))
-    error = refused(file, lambda name, offset: table)
+    error = refused(file, lambda table_map, offset: table)
     assert (error.code, error.where.position) == ("BINLOG-025", f"mysql-bin.000001:{at}")
 
 

@@ -67,7 +67,7 @@ def run(page: mmap.mmap, events: bytes) -> int:
     page[start : mmap.PAGESIZE] = events
     with memoryview(page)[: mmap.PAGESIZE] as data:
         decoded = decode_range(
-            data, start, mmap.PAGESIZE, checksum=False, wanted=lambda name, offset: TABLE, where=WHERE
+            data, start, mmap.PAGESIZE, checksum=False, wanted=lambda table_map, offset: TABLE, where=WHERE
         )
     for _, batch in decoded:
         batch.validate(full=True)

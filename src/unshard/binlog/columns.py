@@ -35,7 +35,7 @@ def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
     """The array of type `arrow_type(column)`. Raises UndecodableValue."""
     data, offsets, validity, nulls = buffers
     kind = arrow_type(column)
-    if column.type in ("enum", "set"):
+    if column.members:
         numbers = pa.Array.from_buffers(pa.uint64(), rows, [validity, data], nulls)
         return _enum_text(column, numbers) if column.type == "enum" else _set_text(column, numbers)
     if column.type in CHARACTERS and column.charset in charsets.MULTI_BYTE:

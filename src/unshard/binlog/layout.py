@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from unshard.binlog.table_map import TableMap
+from unshard.binlog.table_map import TableMap, real_type
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Column, Table
 from unshard.mysql import charsets
@@ -20,7 +20,14 @@ DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
 TIMESTAMP2, DATETIME2, TIME2, JSON, NEWDECIMAL = 17, 18, 19, 245, 246
 ENUM, SET, BLOB, VAR_STRING, STRING, GEOMETRY = 247, 248, 252, 253, 254, 255
 
-_UNHANDLED = {140: "compressed BLOB", 141: "compressed VARCHAR", 242: "VECTOR", JSON: "JSON"}
+COMPRESSED_BLOB, COMPRESSED_VARCHAR, VECTOR = 140, 141, 242
+
+_UNHANDLED = {
+    COMPRESSED_BLOB: "compressed BLOB",
+    COMPRESSED_VARCHAR: "compressed VARCHAR",
+    VECTOR: "VECTOR",
+    JSON: "JSON",
+}
 _INTEGERS = {TINY: "int8", SHORT: "int16", INT24: "int24", LONG: "int32", LONGLONG: "int64"}
 _OLD_TEMPORALS = {TIME: "time_old", DATETIME: "datetime_old", TIMESTAMP: "timestamp_old"}
 _TEMPORALS = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
@@ -78,7 +85,7 @@ def plan_layouts(table: Table, mapped: TableMap, where: Where) -> tuple[Layout, 
         raise _mismatch(table, mapped, where, f"{len(table.columns)} columns against {len(mapped.types)}")
     layouts = []
     for number, column in enumerate(table.columns):
-        code, size = _real_type(mapped.types[number], mapped.metadata[number])
+        code, size = real_type(mapped.types[number], mapped.metadata[number])
         if code in _UNHANDLED:
             raise BinlogError("BINLOG-020", where, values={"column": column.name, "type": _UNHANDLED[code]})
         try:
@@ -103,24 +110,12 @@ def _mismatch(table: Table, mapped: TableMap, where: Where, cause: str) -> Binlo
     return BinlogError("BINLOG-022", where, cause, {"known": known, "logged": describe(mapped)})
 
 
-def _real_type(code: int, meta: bytes) -> tuple[int, int]:
-    """Type and length behind STRING, which also stands for ENUM and SET.
-
-    Its metadata is the real type and the length; a length above 255 has its two high bits turned into bits 4 and 5
-    of the type, which are set in every real type.
-    """
-    if code != STRING:
-        return code, 0
-    if meta[0] & 0x30 != 0x30:
-        return meta[0] | 0x30, meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4
-    return meta[0], meta[1]
-
-
 def _check_logged(column: Column, mapped: TableMap, number: int) -> None:
     """Hold the structure to what `binlog_row_metadata` tells beyond types."""
-    if mapped.names is not None and mapped.names[number].lower() != column.name.lower():
-        raise _Differs(f"the binlog calls it {mapped.names[number]}")
-    unsigned = mapped.unsigned[number] if mapped.unsigned is not None else None
+    logged = mapped.optional
+    if logged.names is not None and logged.names[number].lower() != column.name.lower():
+        raise _Differs(f"the binlog calls it {logged.names[number]}")
+    unsigned = logged.unsigned[number] if logged.unsigned is not None else None
     if unsigned is not None and unsigned != column.unsigned and column.type != "year":
         raise _Differs(f"the binlog has it {'unsigned' if unsigned else 'signed'}")
 
@@ -167,6 +162,8 @@ def _bit(column: Column, code: int, size: int, meta: bytes) -> Layout:
 def _members(column: Column, code: int, size: int, meta: bytes) -> Layout:
     size = size or meta[1]
     count = len(column.members)
+    if not count:  # described by the binlog alone, which doesn't always name them
+        return Layout("number", width=8, size=size)
     enum_size = 1 if count < 256 else 2
     set_size = (count + 7) // 8 if count <= 32 else 8
     needed = enum_size if code == ENUM else set_size

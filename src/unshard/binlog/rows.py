@@ -21,11 +21,14 @@ from unshard.errors import BinlogError, Where
 from unshard.kernels.rows import read_events
 from unshard.kernels.sink import RowFault, RowSink
 from unshard.model.change import IMAGE_FIELDS
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table
 from unshard.mysql.types import arrow_type
 
-Wanted = Callable[[TableName, int], Table | None]
-"""Asked at every TABLE_MAP with the table's name and the event's offset; None leaves its rows out."""
+Wanted = Callable[[TableMap, int], Table | None]
+"""Asked at every TABLE_MAP with what it says and the event's offset; None leaves its rows out.
+
+For equal TABLE_MAPs it gives the same Table object, so that all of a table's rows come in one batch.
+"""
 
 _READ_HERE = frozenset({REFUSED, "rows", "table_map"})
 _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
@@ -114,7 +117,7 @@ class _Sinks:
         return self._parsed[body]
 
     def choose(self, mapped: _Mapped, offset: int) -> RowSink | None:
-        table = self._wanted(mapped.table_map.name, offset)
+        table = self._wanted(mapped.table_map, offset)
         if table is not mapped.table:
             mapped.table = table
             mapped.sink = None if table is None else self._sink(table, mapped.table_map, offset)

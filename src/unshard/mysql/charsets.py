@@ -87,6 +87,20 @@ def decode(value: bytes, charset: str) -> str:
     return text.translate(_DIFFERENT_TEXT[charset]) if charset in _DIFFERENT_TEXT else text
 
 
+def to_text(value: bytes, charset: str) -> str:
+    """A short text of any known charset: names, members. Raises UnicodeDecodeError, KeyError for another charset."""
+    if charset in PLAIN:
+        return value.decode()
+    if charset not in SINGLE_BYTE:
+        return decode(value, charset)
+    table = single_byte_table(charset)
+    entries = [table[ENTRY_BYTES * byte : ENTRY_BYTES * (byte + 1)] for byte in value]
+    for at, entry in enumerate(entries):
+        if not entry[0]:
+            raise UnicodeDecodeError(charset, value, at, at + 1, "no such character")
+    return b"".join(entry[1 : 1 + entry[0]] for entry in entries).decode()
+
+
 def known(charset: str) -> bool:
     """Whether text of that charset can be decoded."""
     return charset in PLAIN or charset in SINGLE_BYTE or charset in MULTI_BYTE

@@ -32,10 +32,12 @@ def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type of a column's values.
 
     Integers are 64 bits wide; DECIMAL and temporal values are the server's own text (TIMESTAMP in UTC); text is
-    UTF-8; ENUM and SET are the members' text. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for a charset
-    that is not handled yet.
+    UTF-8; ENUM and SET are the members' text, or their number where the members aren't known. Raises BinlogError
+    BINLOG-020 for a type, BINLOG-027 for a charset that is not handled yet.
     """
     kind = column.type
+    if kind in MEMBERS and not column.members:
+        return pa.uint64()
     if kind in INTEGERS:
         return pa.uint64() if column.unsigned else pa.int64()
     if kind == "year":

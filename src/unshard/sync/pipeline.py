@@ -25,10 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.binlog.rows import decode_range
+from unshard.binlog.table_map import TableMap
 from unshard.errors import UnshardError, Where
 from unshard.model.change import ENCODED_SCHEMA
 from unshard.model.position import Position
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table
 from unshard.sync.apply import apply
 from unshard.sync.batch import BatchPlan, Range, TablePlan
 from unshard.sync.compact import compact
@@ -45,8 +46,8 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
     """Step *decode*: the row images of one range, a batch per table."""
     plans = plan.by_name()
 
-    def wanted(name: TableName, offset: int) -> Table | None:
-        found = plans.get(name)
+    def wanted(table_map: TableMap, offset: int) -> Table | None:
+        found = plans.get(table_map.name)
         if found is None or (found.after is not None and Position(piece.file, offset) < found.after):
             return None
         return found.table
