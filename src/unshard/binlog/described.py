@@ -80,7 +80,7 @@ def _column(table_map: TableMap, number: int) -> Column:
     precision, scale = meta if code == layout.NEWDECIMAL else (bits, 0)
     fsp = meta[0] if code in _FRACTIONAL else 0
     # lengths are in bytes here, and `length` counts characters of text: 0 fits every one
-    length = size if kind == "binary" else 0
+    length = (size or int.from_bytes(meta, "little")) if kind in ("binary", "varbinary") else 0
     return Column(
         name=name,
         type=kind,

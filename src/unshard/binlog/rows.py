@@ -30,6 +30,8 @@ Wanted = Callable[[TableMap, int], Table | None]
 For equal TABLE_MAPs it gives the same Table object, so that all of a table's rows come in one batch.
 """
 
+OFFSET_FIELD = pa.field("offset", pa.int64(), nullable=False)
+
 _READ_HERE = frozenset({REFUSED, "rows", "table_map"})
 _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
 """Which event codes hold no rows: the index has judged them, by the same table."""
@@ -62,6 +64,7 @@ def decode_range(
     checksum: bool,
     wanted: Wanted,
     seq_base: int = 0,
+    offsets: bool = False,
     where: Where,
 ) -> Decoded:
     """Decode every row event between two event boundaries of one binlog file.
@@ -69,12 +72,13 @@ def decode_range(
     The range begins at a transaction or at the first TABLE_MAP of a statement. `seq` numbers the changes from
     `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
     `seq`. A range has fewer changes than bytes, so `start` is a base that keeps the ranges of a file apart.
+    With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
     Raises BinlogError: BINLOG-020, 027, 029 (not handled yet), 021 (a value), 022 (structure), 023 (broken
     event), 024 (event type), 025 (row image not full), 026 (rows without a TABLE_MAP).
     """
-    sinks = _Sinks(wanted, where)
+    sinks = _Sinks(wanted, where, offsets=offsets)
     try:
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base)
     except RowFault as fault:
@@ -102,9 +106,10 @@ class _Target:
 class _Sinks:
     """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
 
-    def __init__(self, wanted: Wanted, where: Where) -> None:
+    def __init__(self, wanted: Wanted, where: Where, *, offsets: bool) -> None:
         self._wanted = wanted
         self._where = where
+        self._offsets = offsets
         self._parsed: dict[bytes, _Mapped] = {}
         self._by_table: dict[int, list[RowSink]] = {}
 
@@ -140,6 +145,7 @@ class _Sinks:
 
     def _batch(self, sink: RowSink) -> pa.RecordBatch:
         table: Table = sink.label.table
+        offsets = sink.offsets() if self._offsets else None
         rows, ops, seqs, columns = sink.take()
         fields = list(IMAGE_FIELDS)
         pairs = zip(fields, (ops, seqs), strict=True)
@@ -151,6 +157,9 @@ class _Sinks:
                 where = _at(self._where, sink.offset_of(error.row), table)
                 raise BinlogError("BINLOG-021", where, str(error), {"column": column.name}) from None
             fields.append(pa.field(column.name, arrow_type(column)))
+        if offsets is not None:
+            arrays.append(pa.Array.from_buffers(pa.int64(), rows, [None, offsets]))
+            fields.append(OFFSET_FIELD)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 

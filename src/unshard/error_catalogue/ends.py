@@ -42,6 +42,7 @@ CONFIG: dict[str, Entry] = {
         "column mapping {rule}: column {column} {fault}",
         "name an integer column that the table has, under `source-column` and `target-column`",
     ),
+    "CONFIG-011": Entry("the options of the binlog data source don't do", "correct the option that the cause names"),
 }
 
 SOURCE: dict[str, Entry] = {

@@ -77,6 +77,19 @@ BINLOG: dict[str, Entry] = {
         "column {column}: {type} in the old format of MariaDB's fractional times is not handled yet",
         "set mysql56_temporal_format=ON at the source and rebuild the table: ALTER TABLE ... FORCE",
     ),
+    "BINLOG-055": Entry(
+        "there is no binlog to read",
+        "give a binlog file, a folder with the files of one server, or a relay folder",
+    ),
+    "BINLOG-056": Entry(
+        "the log has columns that the schema has no place for: {columns}",
+        "the table was altered: read on with the structure of now, from a position behind the ALTER",
+    ),
+    "BINLOG-057": Entry(
+        "the structure of the table isn't known",
+        "set binlog_row_metadata=FULL on the source for what it writes from now on, or name a server to read the "
+        "structure from: options host, port, user and password",
+    ),
 }
 
 RELAY: dict[str, Entry] = {

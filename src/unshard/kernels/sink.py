@@ -15,7 +15,7 @@ import cython
 import pyarrow as pa
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import int64_t
-from cython.cimports.libc.stdlib import calloc, free, realloc
+from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.unshard.kernels.columns import (
     Bytes,
@@ -267,6 +267,27 @@ class RowSink:
             memcpy(cython.address(offset), self.marks + at + 8, 8)
             at += 16
         return offset
+
+    def offsets(self) -> Any:
+        """The offset of the event that each row came from, as an Arrow buffer of int64. Before `take`."""
+        size: cython.Py_ssize_t = self.rows * 8
+        found: cython.pointer[int64_t] = cython.cast(cython.pointer[int64_t], malloc(size + 1))
+        if found == cython.NULL:
+            raise MemoryError
+        offset: int64_t = 0
+        next_row: int64_t = 0
+        at: cython.Py_ssize_t = 0
+        row: cython.Py_ssize_t
+        for row in range(self.rows):
+            # an event without rows leaves a mark that the next one takes over
+            while at < self.marks_length:
+                memcpy(cython.address(next_row), self.marks + at, 8)
+                if next_row > row:
+                    break
+                memcpy(cython.address(offset), self.marks + at + 8, 8)
+                at += 16
+            found[row] = offset
+        return hand_over(found, size)
 
     def fault(self, offset: int) -> RowFault:
         """Why the last row image could not be read."""

@@ -1,0 +1,87 @@
+"""A folder of binlog files as a log that can be followed, and its stretches of whole transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from unshard.binlog.format import MAGIC
+from unshard.errors import BinlogError, Where
+from unshard.model.position import Location, Position
+from unshard.relay.log import RelayLog
+from unshard.relay.meta import INDEX_NAME
+from unshard.sync.follow import Rows, next_work
+
+
+@dataclass(frozen=True, slots=True)
+class FileLog:
+    """Binlog files of one server in one folder, as `sync.follow.Log`. `only` keeps it to that file."""
+
+    folder: Path
+    only: str | None = None
+
+    def path(self, file: str) -> Path:
+        return self.folder / file
+
+    def next_file(self, file: str) -> str | None:
+        number = Position(file).number
+        return next((name for name in self.files() if Position(name).number == number + 1), None)
+
+    def files(self) -> tuple[str, ...]:
+        """Names in the order of their numbers. Raises BinlogError 055 where there is none, or more than one log."""
+        if self.only is not None:
+            return (self.only,)
+        found = sorted(
+            (Position(path.name) for path in self.folder.iterdir() if _is_binlog(path)), key=lambda at: at.number
+        )
+        bases = sorted({at.file.rpartition(".")[0] for at in found})
+        if len(bases) != 1:
+            cause = f"it holds several logs: {', '.join(bases)}" if bases else "no binlog file is in it"
+            raise BinlogError("BINLOG-055", Where(file=str(self.folder)), cause)
+        return tuple(at.file for at in found)
+
+    def end(self) -> Position:
+        """The end of what can be read now; the last event may be cut, which the walk leaves for later."""
+        last = self.files()[-1]
+        return Position(last, self.path(last).stat().st_size)
+
+
+def open_log(path: Path) -> FileLog:
+    """The log at `path`: a file, a folder of files, or a relay folder (its newest sub-directory).
+
+    Raises BinlogError 055 where nothing can be read there.
+    """
+    if path.is_file():
+        return FileLog(path.parent, path.name)
+    if not path.is_dir():
+        raise BinlogError("BINLOG-055", Where(file=str(path)), "there is no such file or folder")
+    if (path / INDEX_NAME).exists():
+        return FileLog(RelayLog(path).folder)
+    return FileLog(path)
+
+
+def stretches(log: FileLog, start: Position, end: Position, range_bytes: int) -> Iterator[Rows]:
+    """The row transactions from `start` up to `end`, in runs of about `range_bytes`.
+
+    Stops before a transaction that isn't whole yet. Raises BinlogError for what can't be followed.
+    """
+    at = Location(start)
+    while at.position < end:
+        work = next_work(log, at, end, range_bytes, str(log.folder))
+        if work is None:
+            return
+        if isinstance(work, Rows):
+            yield work
+        at = work.end
+
+
+def _is_binlog(path: Path) -> bool:
+    try:
+        number = Position(path.name).number
+    except ValueError:
+        return False
+    if number < 1 or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

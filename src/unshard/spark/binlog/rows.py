@@ -1,0 +1,162 @@
+"""Decoded batches as rows of the data source: what each column is in Spark, and how its values get there.
+
+| column | in Spark |
+|---|---|
+| BIGINT UNSIGNED, ENUM or SET without members | decimal(20,0), since Spark has no unsigned numbers |
+| other integers, YEAR | bigint |
+| DECIMAL up to 38 digits | decimal; wider ones are strings |
+| FLOAT, DOUBLE | float, double |
+| BINARY, BLOB, BIT, GEOMETRY, VECTOR | binary |
+| everything else, temporal types too (zero dates have no place in Spark's) | string |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from unshard.errors import BinlogError, ConfigError, Where
+from unshard.kernels.literals import render
+from unshard.model.change import IMAGE_FIELDS, Op
+from unshard.model.table import Column, Table
+from unshard.mysql.types import arrow_type
+
+_WIDEST_DECIMAL = 38
+_PLAIN = {pa.float32(): FloatType(), pa.float64(): DoubleType(), pa.binary(): BinaryType(), pa.int64(): LongType()}
+_NAMES = {
+    Op.INSERT: "insert",
+    Op.UPDATE_BEFORE: "update_preimage",
+    Op.UPDATE_AFTER: "update_postimage",
+    Op.DELETE: "delete",
+}
+_CHANGE_TYPES = pa.array([_NAMES.get(Op(number), "") for number in range(len(Op))], pa.string())
+
+_CHANGE = (StructField("_change_type", StringType(), False),)
+_PLACE = (
+    StructField("_file", StringType(), False),
+    StructField("_offset", LongType(), False),
+    StructField("_seq", LongType(), False),
+    StructField("_timestamp", TimestampType(), False),
+)
+_OF_TABLE = (StructField("_schema", StringType(), False), StructField("_table", StringType(), False))
+_TEXTS = MapType(StringType(), StringType(), True)
+
+ALL_TABLES = StructType([*_CHANGE, *_OF_TABLE, *_PLACE, StructField("row", _TEXTS, False)])
+"""The rows of all tables: values by column name, as text; bytes as the SQL literal `x'…'`."""
+
+META = tuple(field.name for field in (*_CHANGE, *_PLACE))
+
+
+def table_schema(table: Table) -> StructType:
+    """The schema of one table's rows.
+
+    Raises BinlogError for a column type that isn't handled, ConfigError CONFIG-011 for a column that is called like
+    one of ours.
+    """
+    clash = sorted({column.name for column in table.columns}.intersection(META))
+    if clash:
+        raise ConfigError("CONFIG-011", cause=f"{table.name} has a column {', '.join(clash)} itself: read all tables")
+    own = [StructField(column.name, spark_type(column), True) for column in table.columns]
+    return StructType([*_CHANGE, *_PLACE, *own])
+
+
+def spark_type(column: Column) -> DataType:
+    if column.type == "decimal" and column.precision <= _WIDEST_DECIMAL:
+        return DecimalType(column.precision, column.scale)
+    kind = arrow_type(column)
+    if kind == pa.uint64():
+        return DecimalType(20, 0) if column.type in ("bigint", "enum", "set") else LongType()
+    return _PLAIN.get(kind, StringType())
+
+
+def typed_rows(table: Table, batch: pa.RecordBatch, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
+    """Images of one table in the columns of `wanted`; those that the table doesn't have are NULL.
+
+    `log` is the file as bytes. Raises BinlogError 056 for a column of the log that `wanted` has no place for.
+    """
+    values = {column.name: _converted(column, batch.column(place)) for place, column in _placed(table)}
+    beyond = sorted(set(values) - set(wanted.names))
+    if beyond:
+        first = int(_offsets(batch)[0])
+        raise BinlogError(
+            "BINLOG-056",
+            Where(table=str(table.name), position=f"{file}:{first}"),
+            values={"columns": ", ".join(beyond)},
+        )
+    values |= _places(batch, file, log)
+    arrays = [values.get(field.name, pa.nulls(len(batch), field.type)) for field in wanted]
+    fitted = [array.cast(field.type) for array, field in zip(arrays, wanted, strict=True)]
+    return pa.RecordBatch.from_arrays(fitted, schema=wanted)
+
+
+def all_rows(table: Table, batch: pa.RecordBatch, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
+    """Images of one table in the columns of ALL_TABLES."""
+    values = _places(batch, file, log)
+    values["_schema"] = pa.repeat(table.name.schema, len(batch))
+    values["_table"] = pa.repeat(table.name.table, len(batch))
+    values["row"] = _texts(table, batch)
+    fitted = [values[field.name].cast(field.type) for field in wanted]
+    return pa.RecordBatch.from_arrays(fitted, schema=wanted)
+
+
+def _placed(table: Table) -> Iterator[tuple[int, Column]]:
+    return enumerate(table.columns, len(IMAGE_FIELDS))
+
+
+def _offsets(batch: pa.RecordBatch) -> np.ndarray:
+    found: np.ndarray = batch.column(batch.num_columns - 1).to_numpy()
+    return found
+
+
+def _places(batch: pa.RecordBatch, file: str, log: np.ndarray) -> dict[str, pa.Array]:
+    """The columns about the change itself; an event opens with its time in unix seconds, little-endian."""
+    offsets = _offsets(batch)
+    seconds = sum(log[offsets + byte].astype(np.int64) << (8 * byte) for byte in range(4))
+    return {
+        "_change_type": _CHANGE_TYPES.take(batch.column(0)),
+        "_file": pa.repeat(file, len(batch)),
+        "_offset": pa.array(offsets),
+        "_seq": batch.column(1),
+        "_timestamp": pa.array(seconds * 1_000_000, pa.timestamp("us", tz="UTC")),
+    }
+
+
+def _converted(column: Column, values: pa.Array) -> pa.Array:
+    kind = spark_type(column)
+    if isinstance(kind, DecimalType):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    return values.cast(pa.int64()) if isinstance(kind, LongType) else values
+
+
+def _texts(table: Table, batch: pa.RecordBatch) -> pa.Array:
+    """A map a row, the columns in table order: all values of column 0, of column 1 …, then taken row by row."""
+    rows, count = len(batch), len(table.columns)
+    columns = [_text(batch.column(place)) for place, _ in _placed(table)]
+    by_row = (np.arange(rows)[:, None] + np.arange(count)[None, :] * rows).ravel()
+    names = pa.array([column.name for column in table.columns])
+    keys = names.take(pa.array(np.tile(np.arange(count), rows)))
+    items = pa.concat_arrays(columns).take(pa.array(by_row))
+    return pa.MapArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * count), keys, items)
+
+
+def _text(values: pa.Array) -> pa.Array:
+    if values.type == pa.binary():
+        literal = render([values], [b""], b"", [False]).cast(pa.string())
+        return pc.if_else(values.is_valid(), literal, pa.scalar(None, pa.string()))
+    return values.cast(pa.string())

@@ -1,0 +1,107 @@
+"""Which structure the rows of a table are read by: the server's, or what the binlog says of itself.
+
+Without a server the binlog must tell signs and charsets (`binlog_row_metadata=MINIMAL`, MySQL's default, does;
+MariaDB's default NO_LOG doesn't): a number's sign is never guessed. Names and ENUM members need FULL; else columns
+are `@1`, `@2` … and members their numbers.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from unshard.binlog.described import describe_table, undescribed
+from unshard.binlog.rows import Wanted, decode_range
+from unshard.binlog.table_map import TableMap
+from unshard.errors import BinlogError, Where
+from unshard.model.position import Position
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import session
+from unshard.mysql.structure import read_table, table_names
+from unshard.spark.binlog.files import FileLog, stretches
+from unshard.spark.binlog.options import Options
+from unshard.sync.follow import Rows
+
+_NEEDED = frozenset({"signs", "charsets"})
+
+
+@dataclass(frozen=True)
+class Structures:
+    """The structures of one reader; `known` are the server's, None without one. `only` keeps it to one table."""
+
+    only: TableName | None
+    known: Mapping[TableName, Table] | None = field(default=None, repr=False)
+
+    def of_server(self, name: TableName | None) -> Table:
+        """Raises BinlogError 057 where the server has no such table."""
+        if name is None or self.known is None or name not in self.known:
+            raise BinlogError("BINLOG-057", Where(table=str(name)), "the server has no such table")
+        return self.known[name]
+
+    def wanted(self, file: str) -> Wanted:
+        """The choice for `decode_range` over `file`. Raises BinlogError 057 for a table that nothing describes."""
+        described: dict[TableMap, Table] = {}
+
+        def choose(table_map: TableMap, offset: int) -> Table | None:
+            if self.only is not None and table_map.name != self.only:
+                return None
+            if self.known is not None:
+                return self.of_server(table_map.name)
+            if table_map not in described:
+                described[table_map] = described_table(table_map, f"{file}:{offset}")
+            return described[table_map]
+
+        return choose
+
+
+def described_table(table_map: TableMap, position: str) -> Table:
+    """What the event tells. Raises BinlogError 057 where signs or charsets are missing."""
+    missing = undescribed(table_map) & _NEEDED
+    if missing:
+        where = Where(table=str(table_map.name), position=position)
+        raise BinlogError("BINLOG-057", where, f"the binlog doesn't tell {' and '.join(sorted(missing))}")
+    return describe_table(table_map)
+
+
+def server_structures(options: Options) -> Structures:
+    """The structures that the server has now; of one table, or of all."""
+    assert options.server is not None
+    with session(options.server, "source") as connection:
+        names = (options.table,) if options.table is not None else table_names(connection)
+        found = {name: read_table(connection, name) for name in names}
+    known = {name: replace(table, create_sql="") for name, table in found.items() if table is not None}
+    return Structures(options.table, known)
+
+
+def newest_structure(options: Options, log: FileLog) -> Table:
+    """The table as the last rows of it in the log have it. Raises BinlogError 057 where it has none."""
+    for file in reversed(log.files()):
+        start = options.start if options.start is not None and options.start.file == file else None
+        single = FileLog(log.folder, file)
+        last: TableMap | None = None
+        at = ""
+        for rows in stretches(single, start or Position(file), single.end(), options.range_bytes):
+            if options.table in rows.extent.tables:
+                last, at = _last_map(rows, options.table)
+        if last is not None:
+            return described_table(last, at)
+        if start is not None:
+            break
+    raise BinlogError("BINLOG-057", Where(table=str(options.table), file=str(options.path)), "it has no rows there")
+
+
+def _last_map(rows: Rows, name: TableName | None) -> tuple[TableMap | None, str]:
+    """The last TABLE_MAP of that table in a stretch, and where it stands. No row is decoded."""
+    found: tuple[TableMap | None, str] = None, ""
+
+    def note(table_map: TableMap, offset: int) -> None:
+        nonlocal found
+        if table_map.name == name:
+            found = table_map, f"{rows.path.name}:{offset}"
+
+    extent = rows.extent
+    with rows.path.open("rb") as file, mmap.mmap(file.fileno(), extent.end, prot=mmap.PROT_READ) as data:
+        where = Where(file=str(rows.path))
+        decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, where=where)
+    return found
