@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from mmap import mmap
 from pathlib import PurePath
 from struct import unpack_from
-from uuid import UUID
 
 from unshard.binlog.events import KIND_TABLE, XA_QUERY, Event, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
@@ -18,6 +17,7 @@ from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
 from unshard.kernels.split import boundaries
+from unshard.model.gtid import MysqlGtidSet, origin_text
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import TableName
 
@@ -25,6 +25,7 @@ Data = bytes | memoryview | mmap
 
 _TRANSACTIONAL = 0x04
 _GTID_FIXED = 13
+_MARIADB_ORIGIN = 8  # bytes; a MySQL server's uuid has more
 _COMMIT_ID, _START_ALTER, _ROLLBACK_ALTER, _MULTI_ENGINE = 0x02, 0x02, 0x08, 0x01
 _REASON = {number: name for name, number in REASONS.items()}
 
@@ -178,7 +179,6 @@ class _Walk:
 
     def _extent(self, stop: Stop, end: int | None = None) -> Extent:
         scanner = self.scanner
-        mariadb, mysql = scanner.gtids()
         return Extent(
             start=self.start,
             end=scanner.end if end is None else end,
@@ -187,7 +187,7 @@ class _Walk:
             tables=frozenset(self._table(*names) for names in scanner.tables),
             first_timestamp=scanner.first_timestamp,
             last_timestamp=scanner.last_timestamp,
-            gtids=_mariadb_texts(mariadb) + _mysql_texts(mysql),
+            gtids=_gtid_texts(scanner.gtids()),
             stop=stop,
         )
 
@@ -325,28 +325,25 @@ class _Walk:
         return BinlogError(code, replace(self.where, position=f"{file}:{offset}"), cause, values)
 
 
-def _mariadb_texts(gtids: dict[tuple[int, int], int]) -> tuple[str, ...]:
-    return tuple(f"{domain}-{server}-{number}" for (domain, server), number in gtids.items())
-
-
-def _mysql_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
-    merged: dict[bytes, list[tuple[int, int]]] = {}
-    for uuid, first, last in sorted(runs):
-        intervals = merged.setdefault(uuid, [])
-        if intervals and first <= intervals[-1][1] + 1:
-            intervals[-1] = (intervals[-1][0], max(last, intervals[-1][1]))
+def _gtid_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
+    """What `Extent.gtids` holds, from the scanner's runs."""
+    mariadb: dict[bytes, int] = {}
+    mysql: dict[bytes, list[tuple[int, int]]] = {}
+    for origin, first, last in runs:
+        if len(origin) == _MARIADB_ORIGIN:
+            mariadb.pop(origin, None)  # the latest goes last
+            mariadb[origin] = last
         else:
-            intervals.append((first, last))
-    return tuple(
-        ":".join([str(UUID(bytes=uuid)), *(f"{a}-{b}" if a != b else f"{a}" for a, b in intervals)])
-        for uuid, intervals in merged.items()
-    )
+            mysql.setdefault(origin, []).append((first, last))
+    sets = (MysqlGtidSet().add(*((origin_text(origin), *run) for run in mysql[origin])) for origin in sorted(mysql))
+    return tuple(_gtid_text((origin, number)) for origin, number in mariadb.items()) + tuple(map(str, sets))
 
 
-def _gtid_text(gtid: tuple[int, int, int] | tuple[bytes, int] | None) -> str:
+def _gtid_text(gtid: tuple[bytes, int] | None) -> str:
     if gtid is None:
         return ""
-    if len(gtid) == 3:
-        return "-".join(str(part) for part in gtid)
-    uuid, number = gtid
-    return f"{UUID(bytes=uuid)}:{number}"
+    origin, number = gtid
+    if len(origin) == _MARIADB_ORIGIN:
+        domain, server = unpack_from("<II", origin)
+        return f"{domain}-{server}-{number}"
+    return f"{origin_text(origin)}:{number}"

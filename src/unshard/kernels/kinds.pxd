@@ -17,6 +17,7 @@ cdef enum Kind:
     IGNORABLE = 11
     ROTATE = 12
     STOP = 13
+    TAGGED_GTID = 14
 
 # Why `Scanner.run` handed back. Zero goes on.
 cdef enum Reason:

@@ -13,6 +13,7 @@ import zlib
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memmove
+from cython.cimports.unshard.kernels.gtids import read_tagged
 
 MORE = 0
 SPECIAL = 1
@@ -36,6 +37,7 @@ _ANONYMOUS_GTID = cython.declare(cython.int, 34)
 _XA_PREPARE = cython.declare(cython.int, 38)
 _PAYLOAD = cython.declare(cython.int, 40)
 _HEARTBEAT_V2 = cython.declare(cython.int, 41)
+_TAGGED_GTID = cython.declare(cython.int, 42)
 _MARIADB_GTID = cython.declare(cython.int, 162)
 _MARIADB_GTID_LIST = cython.declare(cython.int, 163)
 
@@ -79,12 +81,12 @@ class EventChain:
     events = cython.declare(uint64_t, visibility="readonly")
     _state: cython.int
     _origin_length: cython.int
-    _origin: cython.uchar[16]
-    _number: uint64_t
+    _origin: cython.uchar[48]
+    _number: cython.ulonglong
     _run_length: cython.int
-    _run_origin: cython.uchar[16]
-    _run_first: uint64_t
-    _run_last: uint64_t
+    _run_origin: cython.uchar[48]
+    _run_first: cython.ulonglong
+    _run_last: cython.ulonglong
     _runs: list[tuple[bytes, int, int]]
 
     def __init__(self, position: int = 4, checksum: bool = True) -> None:
@@ -175,7 +177,8 @@ class EventChain:
     def take_gtids(self) -> list[tuple[bytes, int, int]]:
         """The GTIDs of the transactions that ended since the last call, as runs (origin, first, last).
 
-        `origin` is 16 bytes of server uuid (MySQL) or domain and server id, 4 bytes each, little-endian (MariaDB).
+        `origin` is 16 bytes of server uuid and the tag (MySQL), or domain and server id, 4 bytes each, little-endian
+        (MariaDB).
         """
         if self._run_length:
             self._close_run()
@@ -238,6 +241,14 @@ class EventChain:
             self._origin_length = 16
             self._number = _u64(event + _HEADER + 17)
             self._state = _AWAITING
+        elif kind == _TAGGED_GTID:
+            self._end_transaction()
+            trailer: cython.int = _CRC if self.checksum else 0
+            # a body that can't be read is left to those who follow the log
+            self._origin_length = read_tagged(
+                event + _HEADER, size - _HEADER - trailer, self._origin, cython.address(self._number)
+            )
+            self._state = _AWAITING if self._origin_length else _CLOSED
         elif self._state == _CLOSED:
             return 0
         elif kind in (_XID, _XA_PREPARE, _PAYLOAD, _ANONYMOUS_GTID):

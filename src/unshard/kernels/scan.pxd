@@ -22,13 +22,11 @@ cdef class Scanner:
     cdef int _slot_length[1024]
 
     # the GTID of the open group, and the run of GTIDs that the last whole group belongs to
-    cdef int _flavour, _last_flavour
-    cdef unsigned int _domain, _server, _last_domain, _last_server
+    cdef unsigned char _origin[48]
+    cdef unsigned char _last_origin[48]
+    cdef int _origin_length, _last_origin_length
     cdef unsigned long long _number, _first_number, _last_number
-    cdef unsigned char _uuid[16]
-    cdef unsigned char _last_uuid[16]
-    cdef dict _mariadb
-    cdef list _mysql
+    cdef list _runs
 
     cdef int _step(self) except -1
     cdef int _bound(self, Bytes at, int kind) except -1

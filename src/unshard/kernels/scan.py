@@ -15,6 +15,7 @@ import cython
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels import kinds
 from cython.cimports.unshard.kernels.checksum import intact
+from cython.cimports.unshard.kernels.gtids import read_tagged
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32, u64
 
 HEADER = cython.declare(cython.int, 19)
@@ -23,6 +24,8 @@ QUERY_HEADER = cython.declare(cython.int, 13)
 TABLE_MAP_HEADER = cython.declare(cython.int, 8)
 MARIADB_GTID_BODY = cython.declare(cython.int, 19)
 MYSQL_GTID_BODY = cython.declare(cython.int, 25)
+MARIADB_ORIGIN = cython.declare(cython.int, 8)
+UUID = cython.declare(cython.int, 16)
 SLOTS = cython.declare(cython.int, 1024)
 
 PLACED_ELSEWHERE = cython.declare(cython.int, 0x20 | 0x40)  # artificial, or written by a relay: log_pos isn't its own
@@ -31,7 +34,7 @@ XA = cython.declare(cython.int, 0x40 | 0x80)
 
 _KINDS = (
     "refused rows table_map note xid mariadb_gtid mysql_gtid anonymous_gtid query context between_groups ignorable "
-    "rotate stop"
+    "rotate stop tagged_gtid"
 )
 _REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body"
 KINDS = {name: number for number, name in enumerate(_KINDS.split())}
@@ -77,14 +80,13 @@ class Scanner:
             self._slot_length[index] = 0
         self.tables = set()
         self._group_tables = []
-        self._mariadb = {}
-        self._mysql = []
+        self._runs = []
         self.transactions = self.row_events = self.group_rows = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = 0
         self.state = kinds.OUTSIDE
         self.event = self.group_flags = 0
         self.length = self.sql_start = 0
-        self._flavour = self._last_flavour = 0
+        self._origin_length = self._last_origin_length = 0
 
     def close(self) -> None:
         """Let go of the data, so that a mapped file can be closed while an error still holds this frame."""
@@ -132,17 +134,20 @@ class Scanner:
         self._group_tables = []
 
     def group_gtid(self):
-        """The GTID of the open group: (domain, server, number), (uuid bytes, number), or None."""
-        if self._flavour == kinds.MARIADB_GTID:
-            return (self._domain, self._server, self._number)
-        if self._flavour == kinds.MYSQL_GTID:
-            return (self._uuid[:16], self._number)
-        return None
+        """The GTID of the open group, (origin, number) as in `gtids`, or None."""
+        if self._origin_length == 0:
+            return None
+        origin: bytes = cython.cast(cython.p_char, self._origin)[: self._origin_length]
+        return (origin, self._number)
 
     def gtids(self):
-        """GTIDs of the whole groups: ({(domain, server): number}, [(uuid bytes, first, last)]), oldest first."""
+        """Runs of GTIDs of the whole groups, [(origin, first, last)], oldest first.
+
+        `origin` is domain and server id, 4 bytes each, little-endian (MariaDB), or 16 bytes of server uuid and the
+        tag (MySQL).
+        """
         self._keep_gtid()
-        return self._mariadb, self._mysql
+        return self._runs
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -230,10 +235,10 @@ class Scanner:
             if self._body() < MARIADB_GTID_BODY:
                 return kinds.BAD_BODY
             self._number = u64(at + HEADER)
-            self._domain = u32(at + HEADER + 8)
-            self._server = u32(at + 5)
+            memcpy(self._origin, at + HEADER + 8, 4)
+            memcpy(self._origin + 4, at + 5, 4)
+            self._origin_length = MARIADB_ORIGIN
             self.group_flags = at[HEADER + 12]
-            self._flavour = kinds.MARIADB_GTID
             if self.group_flags & XA:
                 return kinds.AT_XA
             if not self.group_flags & STANDALONE:
@@ -241,9 +246,13 @@ class Scanner:
         elif kind == kinds.MYSQL_GTID:
             if self._body() < MYSQL_GTID_BODY:
                 return kinds.BAD_BODY
-            memcpy(self._uuid, at + HEADER + 1, 16)
+            memcpy(self._origin, at + HEADER + 1, UUID)
+            self._origin_length = UUID
             self._number = u64(at + HEADER + 17)
-            self._flavour = kinds.MYSQL_GTID
+        elif kind == kinds.TAGGED_GTID:
+            self._origin_length = read_tagged(at + HEADER, self._body(), self._origin, cython.address(self._number))
+            if self._origin_length == 0:
+                return kinds.BAD_BODY
         self.offset += self.length
         return kinds.GO
 
@@ -307,7 +316,7 @@ class Scanner:
         self.group_start = self.offset
         self.group_rows = 0
         self.group_flags = 0
-        self._flavour = 0
+        self._origin_length = 0
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -321,28 +330,19 @@ class Scanner:
         if self.transactions == 1:
             self.first_timestamp = self.timestamp
         self.last_timestamp = self.timestamp
-        if self._flavour == kinds.MARIADB_GTID:
+        if self._origin_length != 0:
+            # a MariaDB server's numbers have gaps where other domains count too: only the last one matters
             if (
-                self._last_flavour != kinds.MARIADB_GTID
-                or self._domain != self._last_domain
-                or self._server != self._last_server
+                self._origin_length != self._last_origin_length
+                or (self._origin_length != MARIADB_ORIGIN and self._number != self._last_number + 1)
+                or memcmp(self._origin, self._last_origin, self._origin_length) != 0
             ):
                 self._keep_gtid()
-        elif self._flavour == kinds.MYSQL_GTID and (
-            self._last_flavour != kinds.MYSQL_GTID
-            or self._number != self._last_number + 1
-            or memcmp(self._uuid, self._last_uuid, 16) != 0
-        ):
-            self._keep_gtid()
-        if self._flavour != 0:
-            if self._last_flavour == 0:
+                self._last_origin_length = self._origin_length
+                memcpy(self._last_origin, self._origin, self._origin_length)
                 self._first_number = self._number
-            self._last_flavour = self._flavour
-            self._last_domain = self._domain
-            self._last_server = self._server
             self._last_number = self._number
-            memcpy(self._last_uuid, self._uuid, 16)
-        self._flavour = 0
+        self._origin_length = 0
         self.state = kinds.OUTSIDE
         self.offset += self.length
         self.end = self.offset
@@ -352,13 +352,10 @@ class Scanner:
     @cython.exceptval(-1, check=False)
     def _keep_gtid(self) -> cython.int:
         """Move the run of GTIDs that ends here to where `gtids` reads it."""
-        if self._last_flavour == kinds.MARIADB_GTID:
-            key = (self._last_domain, self._last_server)
-            self._mariadb.pop(key, None)  # the latest goes last
-            self._mariadb[key] = self._last_number
-        elif self._last_flavour == kinds.MYSQL_GTID:
-            self._mysql.append((self._last_uuid[:16], self._first_number, self._last_number))
-        self._last_flavour = 0
+        if self._last_origin_length != 0:
+            origin: bytes = cython.cast(cython.p_char, self._last_origin)[: self._last_origin_length]
+            self._runs.append((origin, self._first_number, self._last_number))
+        self._last_origin_length = 0
         return 0
 
     @cython.cfunc

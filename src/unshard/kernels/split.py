@@ -4,7 +4,15 @@
 from __future__ import annotations
 
 import cython
-from cython.cimports.unshard.kernels.kinds import ANONYMOUS_GTID, MARIADB_GTID, MYSQL_GTID, NOTE, ROWS, TABLE_MAP
+from cython.cimports.unshard.kernels.kinds import (
+    ANONYMOUS_GTID,
+    MARIADB_GTID,
+    MYSQL_GTID,
+    NOTE,
+    ROWS,
+    TABLE_MAP,
+    TAGGED_GTID,
+)
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
 
 HEADER = cython.declare(cython.int, 19)
@@ -47,7 +55,7 @@ def boundaries(
         if length < HEADER or length > end - offset:
             break
         kind = table[base[offset + 4]]
-        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID) or (kind == TABLE_MAP and not mapped):
+        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID, TAGGED_GTID) or (kind == TABLE_MAP and not mapped):
             while count < pieces and offset >= goal:
                 # the place before the goal may lie nearer to it than this one
                 best: cython.longlong = before if goal - before < offset - goal else offset

@@ -86,6 +86,12 @@ class MysqlGtidSet:
 GtidSet = MariadbGtidSet | MysqlGtidSet
 
 
+def origin_text(origin: bytes) -> str:
+    """`uuid` or `uuid:tag`, from the 16 bytes of a server's uuid and the tag's characters behind them."""
+    uuid = str(UUID(bytes=origin[:16]))
+    return f"{uuid}:{origin[16:].decode()}" if origin[16:] else uuid
+
+
 def _parts(text: str) -> list[str]:
     """The comma-separated parts; servers break long sets into lines."""
     return [part for part in "".join(text.split()).split(",") if part]

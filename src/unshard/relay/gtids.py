@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
-from uuid import UUID
 
-from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
+from unshard.errors import RelayError
+from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet, origin_text
 from unshard.mysql.flavour import Server
 from unshard.source.replica_protocol import HEADER_LENGTH
 
 _PREVIOUS_GTIDS, _GTID_LIST = 35, 163
 _COUNT_MASK = 0x0FFFFFFF  # the upper four bits are flags
+_TAGGED_FORM = 1
 
 
 class GtidTracker:
@@ -28,14 +29,17 @@ class GtidTracker:
     def begin_file(self, head: memoryview | bytes, at: int) -> None:
         """Take the list that stands near the start of a file; `head` is the file's beginning, `at` an event's offset.
 
-        `known` stays False while the list has not come yet.
+        `known` stays False while the list has not come yet. Raises RelayError 003 for a list that can't be read.
         """
         while len(head) - at >= HEADER_LENGTH:
             size = int.from_bytes(head[at + 9 : at + 13], "little")
             if size < HEADER_LENGTH or at + size > len(head):
                 return
             if head[at + 4] in (_GTID_LIST, _PREVIOUS_GTIDS):
-                self._set = _listed(bytes(head[at : at + size]))
+                try:
+                    self._set = _listed(bytes(head[at : at + size]))
+                except (struct.error, ValueError, IndexError) as error:
+                    raise RelayError("RELAY-003", cause=f"the list of GTIDs at {at}: {error}") from error
                 self.known = True
                 return
             at += size
@@ -47,7 +51,7 @@ class GtidTracker:
         if isinstance(self._set, MariadbGtidSet):
             self._set = self._set.add(*((*struct.unpack("<II", origin), last) for origin, _, last in runs))
         else:
-            self._set = self._set.add(*((str(UUID(bytes=origin)), first, last) for origin, first, last in runs))
+            self._set = self._set.add(*((origin_text(origin), first, last) for origin, first, last in runs))
 
 
 def _listed(event: bytes) -> GtidSet:
@@ -56,16 +60,30 @@ def _listed(event: bytes) -> GtidSet:
     if event[4] == _GTID_LIST:
         count = int.from_bytes(body[:4], "little") & _COUNT_MASK
         return MariadbGtidSet().add(*struct.iter_unpack("<IIQ", body[4 : 4 + 16 * count]))
-    (origins,) = struct.unpack_from("<Q", body)
+    return _previous_gtids(body)
+
+
+def _previous_gtids(body: bytes) -> MysqlGtidSet:
+    """The set that PREVIOUS_GTIDS holds, in the plain form or, where it has tags, in the newer one.
+
+    The first eight bytes hold the number of origins and the form: the newer one has a 1 in the highest byte and in
+    the lowest, the number between them. There a tag stands behind each uuid, its length as twice that many.
+    """
+    (head,) = struct.unpack_from("<Q", body)
+    tagged = head >> 56 == _TAGGED_FORM
+    origins = head >> 8 & 0xFFFF_FFFF_FFFF if tagged else head
     runs: list[tuple[str, int, int]] = []
-    if origins >> 56:
-        return MysqlGtidSet()  # the newer form, with tags: the set then counts from this file on
     at = 8
     for _ in range(origins):
-        uuid, intervals = str(UUID(bytes=body[at : at + 16])), struct.unpack_from("<Q", body, at + 16)[0]
-        at += 24
-        for _ in range(intervals):
-            first, beyond = struct.unpack_from("<QQ", body, at)
-            runs.append((uuid, first, beyond - 1))
-            at += 16
+        origin = body[at : at + 16]
+        at += 16
+        if tagged:
+            length = body[at] >> 1
+            origin += body[at + 1 : at + 1 + length]
+            at += 1 + length
+        (intervals,) = struct.unpack_from("<Q", body, at)
+        at += 8
+        for first, beyond in struct.iter_unpack("<QQ", body[at : at + 16 * intervals]):
+            runs.append((origin_text(origin), first, beyond - 1))
+        at += 16 * intervals
     return MysqlGtidSet().add(*runs)

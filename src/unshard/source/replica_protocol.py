@@ -20,6 +20,7 @@ _BINLOG_DUMP_GTID = 0x1E
 _SEND_ANNOTATE_ROWS = 2  # MariaDB leaves these events out unless asked: a hole in the file
 _THROUGH_GTID = 4
 _LARGEST_OFFSET = 0xFFFFFFFF
+_TAGGED_FORM = 1
 
 _FATAL_READING_BINLOG = 1236
 _KILLED = frozenset({1053, 1077, 1078, 1079, 1317, 1927, 3169, 4031})
@@ -79,11 +80,16 @@ def dump_command(server: Server, request: Request) -> bytes:
 
 
 def _gtid_data(gtids: MysqlGtidSet) -> bytes:
-    data = [struct.pack("<Q", len(gtids.origins))]
+    """The set as the server reads it; with a tag in it, in the form that PREVIOUS_GTIDS then has too."""
+    tagged = any(":" in origin for origin, _ in gtids.origins)
+    count = len(gtids.origins)
+    data = [struct.pack("<Q", _TAGGED_FORM << 56 | count << 8 | _TAGGED_FORM if tagged else count)]
     for origin, intervals in gtids.origins:
-        if ":" in origin:
-            raise RelayError("RELAY-007", cause=f"the set holds a tagged GTID: {origin}")
-        data.append(UUID(origin).bytes + struct.pack("<Q", len(intervals)))
+        uuid, _, tag = origin.partition(":")
+        data.append(UUID(uuid).bytes)
+        if tagged:
+            data.append(bytes([len(tag) << 1]) + tag.encode())
+        data.append(struct.pack("<Q", len(intervals)))
         data.extend(struct.pack("<QQ", first, last + 1) for first, last in intervals)
     return b"".join(data)
 

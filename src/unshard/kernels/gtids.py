@@ -1,0 +1,111 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# mypy: disallow-untyped-decorators=False, disable-error-code="valid-type,no-any-return"
+"""The body of MySQL's GTID_TAGGED event (code 42), written in the server's own serialization format.
+
+| part | bytes |
+|---|---|
+| version, 1 | integer |
+| size of the whole body | integer |
+| last field that a reader must know | integer |
+| field 0: flags | number of the field, integer |
+| field 1: uuid | number of the field, 16 integers |
+| field 2: transaction number | number of the field, signed integer |
+| field 3: tag | number of the field, integer length, characters |
+| further fields | left unread: times, versions, sizes |
+
+An integer takes as many bytes as its first byte has low one bits, and one more; a signed one has its sign in its
+lowest bit. Bounds: every read is checked against the body's end first.
+"""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.unshard.kernels.wire import Bytes
+
+UUID_LENGTH = cython.declare(cython.int, 16)
+LONGEST_TAG = cython.declare(cython.int, 32)
+VERSION = cython.declare(cython.ulonglong, 1)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _integer(at: cython.pointer(Bytes), end: Bytes, value: cython.pointer(cython.ulonglong)) -> cython.bint:
+    """Read an integer and move `at` behind it; False where it leaves the body."""
+    first: cython.uint
+    extra: cython.int = 0
+    index: cython.int
+    found: cython.ulonglong
+    if at[0] >= end:
+        return False
+    first = at[0][0]
+    while extra < 8 and first >> extra & 1:
+        extra += 1
+    if end - at[0] < extra + 1:
+        return False
+    found = 0
+    for index in range(extra, 0, -1):
+        found = found << 8 | at[0][index]
+    if extra < 7:
+        # what the first byte has left of its bits are the lowest ones
+        found = found << (7 - extra) | first >> (extra + 1)
+    at[0] += extra + 1
+    value[0] = found
+    return True
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _field(at: cython.pointer(Bytes), end: Bytes, number: cython.ulonglong) -> cython.bint:
+    """Step over the number of a field, which must be this one."""
+    found: cython.ulonglong = 0
+    return _integer(at, end, cython.address(found)) and found == number
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def read_tagged(
+    body: Bytes,
+    length: cython.longlong,
+    origin: cython.pointer(cython.uchar),
+    number: cython.pointer(cython.ulonglong),
+) -> cython.int:
+    """Write uuid and tag to `origin` (room for 48 bytes) and the transaction's number; the bytes written, or 0.
+
+    0 says that the body is malformed.
+    """
+    at: Bytes = body
+    end: Bytes = body + length
+    value: cython.ulonglong = 0
+    index: cython.int
+    tag: cython.int
+    letter: cython.int
+    if not _integer(cython.address(at), end, cython.address(value)) or value != VERSION:
+        return 0
+    if not _integer(cython.address(at), end, cython.address(value)) or value != cython.cast(cython.ulonglong, length):
+        return 0
+    if not _integer(cython.address(at), end, cython.address(value)):
+        return 0
+    if not _field(cython.address(at), end, 0) or not _integer(cython.address(at), end, cython.address(value)):
+        return 0
+    if not _field(cython.address(at), end, 1):
+        return 0
+    for index in range(UUID_LENGTH):
+        if not _integer(cython.address(at), end, cython.address(value)) or value > 0xFF:
+            return 0
+        origin[index] = cython.cast(cython.uchar, value)
+    if not _field(cython.address(at), end, 2) or not _integer(cython.address(at), end, cython.address(value)):
+        return 0
+    if value & 1 or value == 0:  # negative, or no transaction's number
+        return 0
+    number[0] = value >> 1
+    if not _field(cython.address(at), end, 3) or not _integer(cython.address(at), end, cython.address(value)):
+        return 0
+    if not 0 < value <= cython.cast(cython.ulonglong, LONGEST_TAG) or end - at < cython.cast(cython.longlong, value):
+        return 0
+    tag = cython.cast(cython.int, value)
+    for index in range(tag):
+        letter = at[index]
+        if not (97 <= letter <= 122 or letter == 95 or (index > 0 and 48 <= letter <= 57)):
+            return 0
+        origin[UUID_LENGTH + index] = at[index]
+    return UUID_LENGTH + tag
