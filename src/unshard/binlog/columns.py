@@ -43,6 +43,8 @@ def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
     if offsets is None:
         return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
     array = pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls)
+    if column.type == "json":
+        _check_utf8(array, data, "utf8mb4")
     if column.type in CHARACTERS and column.charset in charsets.PLAIN:
         _check_utf8(array, data, column.charset)
     return array

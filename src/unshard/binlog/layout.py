@@ -25,8 +25,6 @@ COMPRESSED_BLOB, COMPRESSED_VARCHAR, VECTOR = 140, 141, 242
 _UNHANDLED = {
     COMPRESSED_BLOB: "compressed BLOB",
     COMPRESSED_VARCHAR: "compressed VARCHAR",
-    VECTOR: "VECTOR",
-    JSON: "JSON",
 }
 _INTEGERS = {TINY: "int8", SHORT: "int16", INT24: "int24", LONG: "int32", LONGLONG: "int64"}
 _OLD_TEMPORALS = {TIME: "time_old", DATETIME: "datetime_old", TIMESTAMP: "timestamp_old"}
@@ -47,6 +45,8 @@ _WIRE: dict[str, frozenset[int]] = {
     "datetime": frozenset({DATETIME, DATETIME2}),
     "timestamp": frozenset({TIMESTAMP, TIMESTAMP2}),
     "bit": frozenset({BIT}),
+    "json": frozenset({JSON}),
+    "vector": frozenset({VECTOR, VARCHAR}),  # MySQL, MariaDB
     "enum": frozenset({ENUM}),
     "set": frozenset({SET}),
     **dict.fromkeys(("char", "binary"), frozenset({STRING})),
@@ -188,11 +188,11 @@ def _string(column: Column, code: int, size: int, meta: bytes) -> Layout:
 def _blob(column: Column, code: int, size: int, meta: bytes) -> Layout:
     longest = {"tiny": 1, "medium": 3, "long": 4}
     expected = next((size for name, size in longest.items() if column.type.startswith(name)), 2)
-    if code == GEOMETRY:
+    if code in (GEOMETRY, JSON, VECTOR):
         expected = 4
     if meta[0] != expected:
         raise _Differs(f"the binlog has a length of {meta[0]} bytes before it")
-    return _text(column, meta[0])
+    return Layout("json") if code == JSON else _text(column, meta[0])
 
 
 def _text(column: Column, prefix: int) -> Layout:
@@ -218,4 +218,6 @@ _BY_CODE: dict[int, Callable[[Column, int, int, bytes], Layout]] = {
     VAR_STRING: _string,
     BLOB: _blob,
     GEOMETRY: _blob,
+    JSON: _blob,
+    VECTOR: _blob,
 }

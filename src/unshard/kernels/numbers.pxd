@@ -15,3 +15,4 @@ cdef Bytes read_float(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_year(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_little_endian(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_decimal(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes put_decimal(Sink column, Bytes at, Bytes end, int whole, int scale) noexcept

@@ -177,18 +177,18 @@ def _limit(digits: cython.int) -> uint32_t:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: cython.int) -> Bytes:
     """DECIMAL: nine digits in four bytes, big-endian; the short groups stand outermost, at either end.
 
-    The first bit is the sign, turned over so that the bytes sort: 1 for positive. `size` is the number of
-    digits before the point, `scale` after it.
+    The first bit is the sign, turned over so that the bytes sort: 1 for positive. `whole` is the number of
+    digits before the point, `scale` after it; 1 to 81 in all.
     """
-    first: cython.int = column.size % 9
-    last: cython.int = column.scale % 9
-    packed: cython.int = _bytes_of(first) + 4 * (column.size // 9) + 4 * (column.scale // 9) + _bytes_of(last)
+    first: cython.int = whole % 9
+    last: cython.int = scale % 9
+    packed: cython.int = _bytes_of(first) + 4 * (whole // 9) + 4 * (scale // 9) + _bytes_of(last)
     if end - at < packed:
         return fail(column, TRUNCATED)
-    place: cython.pointer[u8] = room(column, column.size + column.scale + 3)
+    place: cython.pointer[u8] = room(column, whole + scale + 3)
     if place == cython.NULL:
         return cython.NULL
     digits = cython.declare(u8[96])
@@ -199,7 +199,7 @@ def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     size: cython.int
     count: cython.int
     value: uint32_t
-    groups: cython.int = column.size // 9 + column.scale // 9 + (1 if first else 0) + (1 if last else 0)
+    groups: cython.int = whole // 9 + scale // 9 + (1 if first else 0) + (1 if last else 0)
     i: cython.int
     for i in range(groups):
         if i == 0 and first:
@@ -224,17 +224,24 @@ def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
         place[0] = 45  # -
         place += 1
     skip: cython.int = 0
-    while skip < column.size and digits[skip] == 48:
+    while skip < whole and digits[skip] == 48:
         skip += 1
-    if skip == column.size:
+    if skip == whole:
         place[0] = 48  # 0
         place += 1
     else:
-        memcpy(place, cython.address(digits[skip]), column.size - skip)
-        place += column.size - skip
-    if column.scale:
+        memcpy(place, cython.address(digits[skip]), whole - skip)
+        place += whole - skip
+    if scale:
         place[0] = 46  # .
-        memcpy(place + 1, cython.address(digits[column.size]), column.scale)
-        place += column.scale + 1
+        memcpy(place + 1, cython.address(digits[whole]), scale)
+        place += scale + 1
     column.length += place - start
     return at
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def read_decimal(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """DECIMAL with `size` digits before the point, `scale` after it."""
+    return put_decimal(column, at, end, column.size, column.scale)

@@ -3,8 +3,8 @@
 # mypy: disable-error-code="attr-defined, has-type, type-arg, no-any-return"
 """Where the row images of one table go: a growing Arrow column for each of its columns.
 
-Memory is C's own until `take` hands it to Arrow buffers without a copy. Values are read by numbers.py, times.py
-and strings.py.
+Memory is C's own until `take` hands it to Arrow buffers without a copy. Values are read by numbers.py, times.py,
+strings.py and json.py.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cython.cimports.unshard.kernels.columns import (
     reserve,
     u8,
 )
+from cython.cimports.unshard.kernels.json import read_json
 from cython.cimports.unshard.kernels.numbers import (
     read_decimal,
     read_float,
@@ -145,6 +146,8 @@ def _reader(kind: str) -> Reader:
         return read_fixed
     if kind == "translated":
         return read_translated
+    if kind == "json":
+        return read_json
     return cython.NULL
 
 

@@ -10,7 +10,7 @@ from unshard.mysql import charsets
 
 INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 CHARACTERS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
-BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit"})
+BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
 MEMBERS = frozenset({"enum", "set"})
 TEMPORALS = frozenset({"date", "time", "datetime", "timestamp"})
 GEOMETRIES = frozenset(
@@ -31,9 +31,9 @@ GEOMETRIES = frozenset(
 def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type of a column's values.
 
-    Integers are 64 bits wide; DECIMAL and temporal values are the server's own text (TIMESTAMP in UTC); text is
-    UTF-8; ENUM and SET are the members' text, or their number where the members aren't known. Raises BinlogError
-    BINLOG-020 for a type, BINLOG-027 for a charset that is not handled yet.
+    Integers are 64 bits wide; DECIMAL, temporal values and JSON are the server's own text (TIMESTAMP in UTC); text is
+    UTF-8; VECTOR is its bytes; ENUM and SET are the members' text, or their number where the members aren't known.
+    Raises BinlogError BINLOG-020 for a type, BINLOG-027 for a charset that is not handled yet.
     """
     kind = column.type
     if kind in MEMBERS and not column.members:
@@ -46,7 +46,7 @@ def arrow_type(column: Column) -> pa.DataType:
         return pa.float32()
     if kind == "double":
         return pa.float64()
-    if kind == "decimal" or kind in TEMPORALS or kind in MEMBERS:
+    if kind == "decimal" or kind == "json" or kind in TEMPORALS or kind in MEMBERS:
         return pa.string()
     if kind in BYTES or kind in GEOMETRIES or (kind in CHARACTERS and column.charset == "binary"):
         return pa.binary()

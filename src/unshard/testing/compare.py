@@ -22,8 +22,19 @@ TextRow = tuple[str | None, ...]
 Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]
 Place = tuple[MariadbServer, TableName]
 
-_HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "geometry", "point"})
-_HEX_MORE = frozenset({"linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection"})
+_HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
+_HEX_MORE = frozenset(
+    {
+        "geometry",
+        "point",
+        "linestring",
+        "polygon",
+        "multipoint",
+        "multilinestring",
+        "multipolygon",
+        "geometrycollection",
+    }
+)
 _SHOWN = 10
 _CHECKSUM_BITS = 60
 

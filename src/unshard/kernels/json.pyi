@@ -1,0 +1,3 @@
+import pyarrow as pa
+
+def to_text(documents: pa.BinaryArray) -> pa.StringArray: ...
