@@ -1,7 +1,7 @@
 # What a developer does, each with one word. Every target sets up what it needs first: see `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint format bench docs lock clean
+.PHONY: help setup build demo test test-mysql lint format bench docs lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ TESTS ?= tests
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 setup: $(VENV)/.kernels ## system packages, .venv with pinned libraries, compiled kernels; done by the others too
 
@@ -20,6 +20,10 @@ demo: setup ## two sources with live writes, merged into one target, and the pro
 
 test: setup ## run the tests; TESTS=tests/relay runs a part
 	@$(BIN)/python -m pytest -q $(TESTS)
+
+test-mysql: setup ## the tests with a real MySQL and a newer MariaDB, which it fetches into .servers/ first
+	@tools/test-servers
+	@$(BIN)/python -m pytest -q tests/mysql_server
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .

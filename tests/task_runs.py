@@ -22,7 +22,7 @@ from unshard.cli.run import Crew
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtasks
 
@@ -30,9 +30,9 @@ PATIENCE_SECONDS = 90.0
 UNSHARD = str(Path(sys.executable).with_name("unshard"))
 
 
-def newest(server: MariadbServer) -> Position:
+def newest(server: ThrowawayServer) -> Position:
     """The end of the server's binlog."""
-    ((name, offset, *_),) = server.query("SHOW MASTER STATUS")
+    ((name, offset, *_),) = server.query(server.position_query)
     return Position(name, int(offset))
 
 
@@ -77,8 +77,8 @@ class TaskFiles:
 
     folder: Path
     name: str
-    sources: Mapping[str, MariadbServer]
-    target: MariadbServer
+    sources: Mapping[str, ThrowawayServer]
+    target: ThrowawayServer
     schemas: tuple[str, ...]
     keys: Mapping[str, Any] = field(default_factory=dict)
     instance: Mapping[str, Any] = field(default_factory=dict)

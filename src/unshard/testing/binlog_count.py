@@ -15,7 +15,7 @@ from typing import Literal
 
 from unshard.model.table import TableName
 from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 Kind = Literal["INSERT", "UPDATE", "DELETE"]
 Image = tuple[str, ...]
@@ -35,7 +35,7 @@ class RowEvent:
     after: Image
 
 
-def row_events(server: MariadbServer, tables: Iterable[TableName] | None = None) -> Counter[RowEvent]:
+def row_events(server: ThrowawayServer, tables: Iterable[TableName] | None = None) -> Counter[RowEvent]:
     """Every row change that the server has logged, with how often; of these tables, or of all.
 
     Reads the files of the server's data folder, so it works also after the server was killed.

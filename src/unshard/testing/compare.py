@@ -16,11 +16,11 @@ from MySQLdb.cursors import SSCursor
 
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 TextRow = tuple[str | None, ...]
 Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]
-Place = tuple[MariadbServer, TableName]
+Place = tuple[ThrowawayServer, TableName]
 
 _HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
 _HEX_MORE = frozenset(
@@ -168,7 +168,7 @@ def _columns(place: Place, names: Sequence[str]) -> list[Column]:
         raise LookupError(f"{table.name} has no column {missing}") from missing
 
 
-def _table(server: MariadbServer, name: TableName) -> Table:
+def _table(server: ThrowawayServer, name: TableName) -> Table:
     connection = server.connection()
     try:
         table = read_table(connection, name)

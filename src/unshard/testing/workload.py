@@ -17,8 +17,8 @@ from typing import Any
 import MySQLdb
 
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SYSBENCH, Shape
+from unshard.testing.throwaway import ThrowawayServer
 
 DUPLICATE = 1062
 CONTENTION = frozenset({1205, 1213})  # lock wait, deadlock: the transaction is rolled back and counted
@@ -72,7 +72,7 @@ class Workload:
     Call `create`, perhaps `fill`, then `run` (blocks) or `start` … `stop`. A thread's failure is raised by `stop`.
     """
 
-    def __init__(self, server: MariadbServer, plan: WorkPlan) -> None:
+    def __init__(self, server: ThrowawayServer, plan: WorkPlan) -> None:
         self.server = server
         self.plan = plan
         self.report = WorkReport()

@@ -1,0 +1,122 @@
+"""Throwaway servers that this machine has not installed: a real MySQL, and another MariaDB than Debian's own.
+
+They come from a folder tree into which packages were unpacked (`tools/test-servers`). The programs run with the
+libraries of that tree, through its own loader, so they need neither to be installed nor a chroot.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ServerBootError, ThrowawayServer, as_user, made_once
+
+_CHECKOUT = Path(__file__).parents[3]
+
+
+def server_tree(name: str) -> Path:
+    """The tree of unpacked packages called `mysql` or `mariadb`.
+
+    It is `.servers/<name>` in the checkout, or what the environment variable UNSHARD_MYSQL_ROOT or
+    UNSHARD_MARIADB_ROOT says. Raises MissingProgramError when nothing is there.
+    """
+    tree = Path(os.environ.get(f"UNSHARD_{name.upper()}_ROOT") or _CHECKOUT / ".servers" / name)
+    if not (tree / "usr").is_dir():
+        raise MissingProgramError(f"{name} is not in {tree}: run tools/test-servers, or `make test-mysql`")
+    return tree
+
+
+def unpacked(tree: Path, name: str) -> list[str]:
+    """How a program of the tree is run here: its loader, its libraries, the program; arguments may follow."""
+    (loader,) = {path.resolve() for path in tree.glob("usr/lib*/ld-linux*.so.*")}
+    libraries = ":".join(str(path) for path in tree.glob("usr/lib/*-linux-gnu*") if path.is_dir())
+    found = next((path for folder in ("sbin", "bin") if (path := tree / "usr" / folder / name).exists()), None)
+    if found is None:
+        raise MissingProgramError(f"{name} is not in {tree}: remove the folder and run tools/test-servers")
+    return [str(loader), "--library-path", libraries, str(found)]
+
+
+def mysqlbinlog() -> list[str]:
+    """The command of MySQL's own `mysqlbinlog`; arguments may follow."""
+    return unpacked(server_tree("mysql"), "mysqlbinlog")
+
+
+class MysqlServer(ThrowawayServer):
+    """A MySQL. Boots in a second. GTIDs are on, as in production; `binlog_row_metadata` is the server's default."""
+
+    product = "MySQL"
+    position_query = "SHOW BINARY LOG STATUS"
+    defaults: ClassVar[Mapping[str, str]] = {
+        "log_bin": "mysql-bin",
+        "binlog_format": "ROW",
+        "gtid_mode": "ON",
+        "enforce_gtid_consistency": "ON",
+        "sync_binlog": "0",
+        "innodb_buffer_pool_size": "64M",
+        "innodb_redo_log_capacity": "16M",
+        "innodb_flush_log_at_trx_commit": "2",  # a killed process loses nothing of it; only a power cut would
+        "max_connections": "200",
+        "max_allowed_packet": "64M",
+        "mysqlx": "OFF",
+        "secure_file_priv": "NULL",
+    }
+
+    def _command(self) -> list[str]:
+        tree = server_tree("mysql")
+        return [*unpacked(tree, "mysqld"), "--no-defaults", f"--basedir={tree / 'usr'}"]
+
+    def _template(self) -> Path:
+        command = self._command()
+        return made_once(f"mysql-{_version(command)}", lambda fresh: _initialize(command, fresh))
+
+
+class OtherMariadbServer(MariadbServer):
+    """A MariaDB of the tree `mariadb`, newer than the one that is installed here."""
+
+    def _command(self) -> list[str]:
+        tree = server_tree("mariadb")
+        return [*unpacked(tree, "mariadbd"), "--no-defaults", f"--basedir={tree / 'usr'}"]
+
+    def _template(self) -> Path:
+        command = self._command()
+        return made_once(f"mariadb-{_version(command)}", lambda fresh: _bootstrap(command, fresh))
+
+
+def _version(command: list[str]) -> str:
+    told = subprocess.run([*command[:4], "--version"], capture_output=True, text=True, check=True).stdout
+    return "".join(letter if letter.isalnum() else "-" for letter in told.split("Ver ")[-1].split()[0])
+
+
+def _initialize(command: list[str], fresh: Path) -> None:
+    """Fill an empty data folder, root without a password at 127.0.0.1 too. Raises ServerBootError."""
+    users = fresh.with_name(f"{fresh.name}.sql")
+    users.write_text("CREATE USER root@'127.0.0.1';\nGRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n")
+    switches = ["--initialize-insecure", f"--datadir={fresh}", f"--init-file={users}", "--secure-file-priv=NULL"]
+    try:
+        _made([*command, *switches, "--innodb-redo-log-capacity=16M", *as_user()])
+    finally:
+        users.unlink()
+    (fresh / "auto.cnf").unlink(missing_ok=True)  # each server gets a UUID of its own
+
+
+def _bootstrap(command: list[str], fresh: Path) -> None:
+    """What `mariadb-install-db` does, from the SQL files of the tree. Raises ServerBootError."""
+    share = server_tree("mariadb") / "usr/share/mariadb"
+    names = ("mariadb_system_tables.sql", "mariadb_performance_tables.sql", "mariadb_system_tables_data.sql")
+    parts = [(share / name).read_text() for name in names]
+    root = "REPLACE INTO global_priv VALUES ('127.0.0.1', 'root', '{\"access\": 18446744073709551615}');"
+    sql = "\n".join(["USE mysql;", *parts, root, ""])
+    (fresh / "mysql").mkdir()
+    switches = ["--bootstrap", f"--datadir={fresh}", "--innodb-log-file-size=16M", "--skip-name-resolve"]
+    _made([*command, *switches, *as_user()], sql)
+
+
+def _made(command: list[str], text: str = "") -> None:
+    made = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise ServerBootError(f"{command[3]} made no data folder:\n{made.stdout[-2000:]}{made.stderr[-2000:]}")

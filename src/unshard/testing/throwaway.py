@@ -1,0 +1,235 @@
+"""What every throwaway database server has: a temp folder, a loopback port, gone with the process that started it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import MySQLdb
+
+from unshard.mysql.connection import Endpoint
+from unshard.testing.guard import GuardedProcess
+
+BOOT_SECONDS = 60.0
+STOP_SECONDS = 60.0
+_TRIES = 5
+
+
+class ServerBootError(RuntimeError):
+    """A server did not come up; the text ends with the last lines of its own error log."""
+
+
+class ThrowawayServer(ABC):
+    """One throwaway server with row binlogs, user root without a password, reached at 127.0.0.1.
+
+    It can be killed and started again on the same data and port. `close` (or the end of a `with` block) removes
+    the data; so does the death of this process, however it dies.
+
+    Args:
+        options: server variables, over `defaults`; an empty value leaves one of them out.
+        start: whether to boot at once (within 3 s, after the very first server of a machine).
+    """
+
+    product: ClassVar[str]
+    defaults: ClassVar[Mapping[str, str]]
+    position_query: ClassVar[str] = "SHOW MASTER STATUS"
+
+    def __init__(self, options: Mapping[str, str] | None = None, *, start: bool = True) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="unshard-"))
+        self.data = self.folder / "data"
+        self.options = {**self.defaults, **(options or {})}
+        self.port = 0
+        self._process: GuardedProcess | None = None
+        shutil.copytree(self._template(), self.data)
+        if start:
+            self.start()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint("127.0.0.1", self.port, "root")
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and not self._process.ended()
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running server. Raises RuntimeError when it doesn't run."""
+        if self._process is None:
+            raise RuntimeError("the server is not running")
+        return self._process.pid
+
+    def start(self) -> None:
+        """Boot on the data and, after the first time, the port that it had. Raises ServerBootError."""
+        if self.running:
+            return
+        self._release()
+        for attempt in range(_TRIES):
+            port = self.port or _free_port()
+            if self._boot(port):
+                self.port = port
+                return
+            if self.port or attempt == _TRIES - 1:
+                break
+        raise ServerBootError(f"{self.product} did not start in {self.folder}:\n{self._log_tail()}")
+
+    def stop(self) -> None:
+        """Shut down in good order; the data stays. Idempotent."""
+        if self._process is not None:
+            self._process.signal(signal.SIGTERM)
+            if not self._process.ended(STOP_SECONDS):
+                self._process.signal(signal.SIGKILL)
+            self._release()
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash would; the data stays. Idempotent."""
+        if self._process is not None:
+            self._process.signal(signal.SIGKILL)
+            self._release()
+
+    def close(self) -> None:
+        """End it and remove its data. Idempotent."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def connection(self, database: str = "") -> Any:
+        """A new connection for a test's own use: utf8mb4, autocommit, UTC. The caller closes it."""
+        return MySQLdb.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user="root",
+            database=database,
+            charset="utf8mb4",
+            autocommit=True,
+            init_command="SET time_zone = '+00:00'",
+        )
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement on a connection of its own; its rows, none for a statement without."""
+        connection = self.connection()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, tuple(values) or None)
+                return list(cursor.fetchall())
+        finally:
+            connection.close()
+
+    def run(self, *statements: str, database: str = "") -> None:
+        """Run several statements, in order, on one connection."""
+        connection = self.connection(database)
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+        finally:
+            connection.close()
+
+    def binlog_files(self) -> list[Path]:
+        """The server's own binlog files, oldest first."""
+        return [self.data / name for name, *_ in self.query("SHOW BINARY LOGS")]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def _template(self) -> Path:
+        """A data folder that no server ever ran on (see `made_once`)."""
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """The server program and its switches, up to and with `--no-defaults`."""
+
+    def _boot(self, port: int) -> bool:
+        """Whether a server came up on the port; False when it gave up (another process took the port)."""
+        own = {
+            "datadir": self.data,
+            "tmpdir": self.folder,
+            "socket": self.folder / "socket",
+            "pid_file": self.folder / "pid",
+            "log_error": self._log,
+            "bind_address": "127.0.0.1",
+            "port": port,
+        }
+        server_id = {"server_id": str(port)} | self.options
+        settings = [f"--{name}={value}" for name, value in (own | server_id).items() if value != ""]
+        self._process = GuardedProcess([*self._command(), "--skip-name-resolve", *as_user(), *settings], self.folder)
+        deadline = time.monotonic() + BOOT_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.ended(0.02):
+                self._release()
+                return False
+            if self._answers(port):
+                return True
+        self.kill()
+        return False
+
+    def _answers(self, port: int) -> bool:
+        """Whether *our* server answers there: the port may have gone to another one in the meantime."""
+        try:
+            connection = MySQLdb.connect(host="127.0.0.1", port=port, user="root", connect_timeout=5)
+        except MySQLdb.Error:
+            return False
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT @@datadir")
+                return Path(cursor.fetchone()[0]) == self.data
+        finally:
+            connection.close()
+
+    def _release(self) -> None:
+        if self._process is not None:
+            self._process.release()
+            self._process = None
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "error.log"
+
+    def _log_tail(self) -> str:
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:]) if self._log.exists() else ""
+
+
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name that `make` fills, made once a machine and user; whole or not at all.
+
+    `make` gets an empty folder. Another process may make the same one at the same time: one of both stays.
+    """
+    template = Path(tempfile.gettempdir()) / f"unshard-template-{getpass.getuser()}-{name}"
+    if template.exists():
+        return template
+    fresh = Path(tempfile.mkdtemp(prefix="unshard-template-"))
+    try:
+        make(fresh)
+        fresh.rename(template)
+    except OSError:
+        if not template.exists():
+            raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return template
+
+
+def as_user() -> list[str]:
+    """The server refuses to run as root unless it is told to."""
+    return ["--user=root"] if os.geteuid() == 0 else []
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

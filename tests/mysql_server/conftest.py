@@ -1,0 +1,30 @@
+"""The real MySQL servers of this folder's tests, and a newer MariaDB; `make test-mysql` fetches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
+
+
+@pytest.fixture(scope="session")
+def mysql_source() -> Iterator[MysqlServer]:
+    """A MySQL upstream as it comes: GTIDs on, `binlog_row_metadata` MINIMAL. Use a schema of your own (`schema`)."""
+    with MysqlServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_target() -> Iterator[MysqlServer]:
+    """A MySQL downstream, with a binlog of its own: the proof of what was applied, and how often."""
+    with MysqlServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def other_mariadb() -> Iterator[OtherMariadbServer]:
+    """A MariaDB that is newer than the one installed here."""
+    with OtherMariadbServer() as server:
+        yield server
