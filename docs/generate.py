@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from typer.main import get_group
 from typer.testing import CliRunner
@@ -69,10 +70,17 @@ def _subject(name: str) -> str:
 def cli_page() -> str:
     """The page of the command line: the help of each command, as it is told."""
     parts = [_CLI_HEAD]
-    for words in ((), *((name,) for name in get_group(app).commands)):
+    for words in _commands(get_group(app)):
         told = CliRunner().invoke(app, [*words, "--help"], prog_name="unshard", terminal_width=100)
         parts.append(f"## {' '.join(('unshard', *words))}\n\n```text\n{told.output.strip()}\n```\n")
     return "\n".join(parts)
+
+
+def _commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of a command, then those of each command under it."""
+    yield before
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, (*before, name))
 
 
 PAGES: dict[str, Callable[[], str]] = {"cli.md": cli_page, "config.md": config_page, "errors.md": errors_page}

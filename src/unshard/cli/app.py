@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +59,50 @@ def demo(
     from unshard.cli.demo import run_demo
 
     _guarded(lambda: run_demo(Console(), rows=rows, seconds=seconds))
+
+
+binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into binlog and relay files.")
+app.add_typer(binlog, name="binlog")
+
+
+@binlog.callback()
+def _binlog_verbs() -> None:
+    """Keeps `show` a verb of its own."""
+
+
+@binlog.command()
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A binlog or relay file.")],
+    table: Annotated[str | None, typer.Option(metavar="DB.T", help="Only events of this table.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="POS", help="OFFSET or FILE:OFFSET; within an event: from the next one on."),
+    ] = None,
+    stop: Annotated[str | None, typer.Option("--to", metavar="POS", help="Only events that begin before it.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N events.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; no value is cut.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Values and statements uncut.")] = False,
+) -> None:
+    """Show what a binlog or relay file holds: events with DM's names, rows before and after, a summary.
+
+    It asks no server. Exit code 0: all was read, 1: the file is damaged or rows could not be read, told where, 2:
+    wrong use.
+    """
+    from unshard.cli.binlog import Wish, WrongUse, show_binlog
+
+    wish = Wish(table, start, stop, limit, as_json, full)
+    try:
+        _guarded(lambda: _complete(show_binlog(file, wish, print)))
+        sys.stdout.flush()
+    except WrongUse as error:
+        raise typer.BadParameter(str(error)) from None
+    except BrokenPipeError:  # `| head` has seen enough; what is left in the buffer has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complete(complete: bool) -> None:
+    if not complete:
+        raise typer.Exit(FAILED)
 
 
 def _guarded(work: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from unshard.ddl.cursor import Cursor, read_table
 from unshard.ddl.lex import Token
 from unshard.ddl.statement import NamePlace, Role
 
-_TWO_WORDS = frozenset({"RENAME", "ADD", "DROP"})
+_TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
 
 
 def mentions(at: Cursor) -> tuple[NamePlace, ...]:

@@ -77,6 +77,12 @@ BINLOG: dict[str, Entry] = {
         "column {column}: {type} in the old format of MariaDB's fractional times is not handled yet",
         "set mysql56_temporal_format=ON at the source and rebuild the table: ALTER TABLE ... FORCE",
     ),
+    "BINLOG-050": Entry(
+        "the file ends within an event",
+        "it was cut off: copy it again from the server; of a relay file, stop the task, remove it and all later ones, "
+        "start the task: they are fetched from the source again",
+    ),
+    "BINLOG-051": Entry("the binlog file can't be read", "check the path and the rights of the file"),
     "BINLOG-055": Entry(
         "there is no binlog to read",
         "give a binlog file, a folder with the files of one server, or a relay folder",
