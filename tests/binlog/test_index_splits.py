@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from made_events import File, offsets
 
-from unshard.binlog.index import splits
+from unshard.binlog.index import slices, splits
 
 
 def test_splits_are_near_equal_and_start_where_decoding_may() -> None:
@@ -35,3 +35,23 @@ def test_splits_leave_a_statement_whole() -> None:
     assert first in points
     assert set(points) <= {start, *firsts}
     assert set(points) >= set(firsts[1:])
+
+
+def test_slices_cut_within_a_statement_and_name_its_tables() -> None:
+    file = File()
+    start = file.gtid(1)
+    first = file.table_map(table=b"a")
+    second = file.table_map(table=b"b", number=2)
+    rows = [file.rows(last=number == 9, padding=100) for number in range(10)]
+    file.xid()
+    behind = file.transaction(2, b"a", padding=300)
+    end = len(file.data)
+    size = rows[1] - rows[0]
+    found = slices(bytes(file.data), start, end, 3 * size)
+    inner = [at for at, maps in found if maps]
+    assert found[0] == (start, ())
+    assert len(inner) >= 2
+    assert set(inner) <= set(rows)
+    assert all(maps in ((), (first, second)) for _, maps in found)
+    assert slices(bytes(file.data), start, end, end) == ((start, ()),)
+    assert (behind, ()) in slices(bytes(file.data), start, end, 1)

@@ -13,6 +13,7 @@ from shape_set import ShapeSet
 
 from task_runs import TaskFiles, TaskRun, at_work
 from unshard.sync import plan as planning
+from unshard.sync.unit import SyncUnit
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -50,6 +51,19 @@ def test_every_shape_arrives_while_writers_go_on(
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
 
 
+def noted_plans(sync: SyncUnit) -> list[planning.BatchPlan]:
+    """The plans of the unit's batches from here on, as they are run."""
+    plans = []
+    run = sync.run_batch
+
+    def seen(plan: planning.BatchPlan) -> Any:
+        plans.append(plan)
+        return run(plan)
+
+    sync.run_batch = seen
+    return plans
+
+
 def test_the_shuffle_gives_what_keeping_ones_own_gives(
     spark: SparkSession,
     source_server: MariadbServer,
@@ -66,14 +80,7 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
     (subtask,) = run.crew.subtasks
     assert subtask.sync is not None
     subtask.sync.planner = replace(subtask.sync.planner, slots=5)
-    plans = []
-    batch = subtask.sync.run_batch
-
-    def seen(plan: planning.BatchPlan) -> Any:
-        plans.append(plan)
-        return batch(plan)
-
-    subtask.sync.run_batch = seen
+    plans = noted_plans(subtask.sync)
     with run:
         run.reach("sync")
         with at_work(*shapes.works):
@@ -83,3 +90,28 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
         assert run.crew.readings()[0].sync.missing == 0
     assert all(plan.shuffled for plan in plans)
     assert max(len(plan.ranges) for plan in plans) == 5
+
+
+def test_large_transactions_arrive_in_slices(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    shapes = ShapeSet.create(source_server, schema, rows=300, seed=11)
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, shapes.schemas).write()
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.sync is not None
+    planner = subtask.sync.planner
+    subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=2000, chunk_rows=5))
+    plans = noted_plans(subtask.sync)
+    with run:
+        with at_work(*shapes.works):
+            run.reach("sync")
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+        shapes.assert_equal(target_server)
+    assert any(len(plan.slices()) > 3 for plan in plans)
+    assert any(piece.maps for plan in plans for piece in plan.ranges), "no statement was cut"

@@ -17,6 +17,7 @@ from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
 from unshard.kernels.split import boundaries
+from unshard.kernels.split import slices as cuts
 from unshard.model.gtid import MysqlGtidSet, origin_text
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import TableName
@@ -144,6 +145,14 @@ def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
     be (part of) an extent.
     """
     return tuple(boundaries(data, start, end, pieces, KIND_TABLE))
+
+
+def slices(data: Data, start: int, end: int, size: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Pieces of about `size` bytes of an extent, as (offset, offsets of the TABLE_MAPs that it needs from before it).
+
+    They cut through transactions and statements: each has to be applied before the next is.
+    """
+    return tuple(cuts(data, start, end, size, KIND_TABLE))
 
 
 @dataclass(slots=True)

@@ -65,11 +65,13 @@ def decode_range(
     wanted: Wanted,
     seq_base: int = 0,
     offsets: bool = False,
+    maps: tuple[int, ...] = (),
     where: Where,
 ) -> Decoded:
     """Decode every row event between two event boundaries of one binlog file.
 
-    The range begins at a transaction or at the first TABLE_MAP of a statement. `seq` numbers the changes from
+    The range begins at a transaction or at the first TABLE_MAP of a statement; where it begins between the rows of a
+    statement, `maps` has the offsets of the statement's TABLE_MAPs. `seq` numbers the changes from
     `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
     `seq`. A range has fewer changes than bytes, so `start` is a base that keeps the ranges of a file apart.
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
@@ -80,7 +82,7 @@ def decode_range(
     """
     sinks = _Sinks(wanted, where, offsets=offsets)
     try:
-        counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base)
+        counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
         raise _error(fault, where) from None
     return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped)

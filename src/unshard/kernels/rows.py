@@ -164,11 +164,13 @@ def read_events(
     passed: bytes,
     resolver: Resolver,
     seq_base: cython.longlong,
+    maps: tuple[int, ...] = (),
 ) -> Counts:
     """Decode the events of `data[start:end]` into the sinks that `resolver` gives.
 
     `tail` is the length of the checksum behind each event. `passed` has a 1 at the number of every event type that
-    holds no rows and may be passed over. Raises RowFault; the sinks are then of no use.
+    holds no rows and may be passed over. `maps` are offsets of TABLE_MAP events before `start` that its first rows
+    need. Raises RowFault; the sinks are then of no use.
     """
     view = cython.declare(Py_buffer)
     if len(passed) != 256:
@@ -178,9 +180,23 @@ def read_events(
         if not 0 <= start <= end <= view.len:
             raise RowFault("event", start, f"the range {start}-{end} is not within the file's {view.len} bytes")
         allowed: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(passed))
-        return _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, seq_base)
+        known: dict = {}
+        for before in maps:
+            _map_before(known, cython.cast(Bytes, view.buf), before, start, tail, resolver)
+        return _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, seq_base, known)
     finally:
         PyBuffer_Release(cython.address(view))
+
+
+@cython.cfunc
+def _map_before(
+    maps: dict, base: Bytes, offset: cython.Py_ssize_t, start: cython.Py_ssize_t, tail: cython.int, resolver: object
+) -> cython.void:
+    """Bind the table of the TABLE_MAP event at `offset`, which lies before the range."""
+    size: cython.Py_ssize_t = _u32(base + offset + 9) if 0 <= offset <= start - _HEADER else 0
+    if size < _HEADER + tail or size > start - offset or base[offset + 4] != 19:
+        raise RowFault("event", offset, "no TABLE_MAP event stands there")
+    _map_table(maps, base + offset + _HEADER, base + offset + size - tail, offset, resolver)
 
 
 @cython.cfunc
@@ -192,8 +208,8 @@ def _walk(
     passed: Bytes,
     resolver: object,
     seq_base: int64_t,
+    maps: dict,
 ) -> object:
-    maps: dict = {}
     mapped: _Mapped
     seq: int64_t = seq_base
     events: int64_t = 0

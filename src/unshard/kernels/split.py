@@ -74,3 +74,52 @@ def boundaries(
             mapped = False
         offset += length
     return found
+
+
+def slices(
+    data: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    end: cython.longlong,
+    size: cython.longlong,
+    kinds: bytes,
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Cuts of `data[start:end]` into pieces of about `size` bytes: where each begins, and the TABLE_MAPs it needs.
+
+    Unlike `boundaries` this also cuts between the row events of one statement; the offsets of the statement's
+    TABLE_MAPs come with such a piece. A piece is longer than `size` by one event at most. The same bytes give the same
+    pieces. The range has been walked before.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = [(start, ())]
+    maps: list[int] = []
+    offset: cython.longlong = start
+    taken: cython.longlong = start
+    length: cython.longlong
+    kind: cython.int
+    base: Bytes
+    table: Bytes
+    if not 0 < start <= end <= data.shape[0]:
+        raise ValueError(f"start {start}, end {end}: outside the {data.shape[0]} bytes of data")
+    if size < 1 or len(kinds) != 256:
+        raise ValueError("a positive size and just 256 kinds are needed")
+    base = cython.address(data[0])
+    table = cython.cast(Bytes, cython.cast(cython.p_char, kinds))
+    while end - offset >= HEADER:
+        length = u32(base + offset + 9)
+        if length < HEADER or length > end - offset:
+            break
+        kind = table[base[offset + 4]]
+        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID):
+            maps = []
+        may_begin: cython.bint = kind == ROWS or kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID)
+        if offset - taken >= size and (may_begin or (kind == TABLE_MAP and not maps)):
+            found.append((offset, tuple(maps)))
+            taken = offset
+        if kind == TABLE_MAP:
+            maps.append(offset)
+        elif kind == ROWS:
+            if length >= HEADER + ROWS_FLAGS + 2 and u16(base + offset + HEADER + ROWS_FLAGS) & STATEMENT_END:
+                maps = []
+        elif kind != NOTE:
+            maps = []
+        offset += length
+    return found

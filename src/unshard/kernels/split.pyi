@@ -1,3 +1,6 @@
 from mmap import mmap
 
 def boundaries(data: bytes | memoryview | mmap, start: int, end: int, pieces: int, kinds: bytes) -> list[int]: ...
+def slices(
+    data: bytes | memoryview | mmap, start: int, end: int, size: int, kinds: bytes
+) -> list[tuple[int, tuple[int, ...]]]: ...

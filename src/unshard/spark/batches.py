@@ -102,6 +102,7 @@ def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
     rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
-        return Report(part, dict(seen), after_exchange(plan, part, rows), {})
+        ledger, _ = after_exchange(plan, part, rows)
+        return Report(part, dict(seen), ledger, {})
     except UnshardError as error:
         return Report(part, {}, {}, {}, error.to_dict())

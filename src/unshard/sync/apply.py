@@ -30,14 +30,21 @@ T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
 
-def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int) -> Ledger:
-    """Apply the chunks in order and return what was done. May run again at any time: done chunks are skipped.
+def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) -> tuple[Ledger, int]:
+    """Apply the chunks in order; what was done, and the last chunk's number (`before` where there is none).
+
+    May run again at any time: done chunks are skipped.
 
     Raises SyncError: SYNC-001 for a zombie attempt, SYNC-003 for a duplicate key, SYNC-004 for a row that the
     target refuses; TargetError when the target stays out of reach.
     """
     done = _applied_before(plan, part)
-    return add_up(_counted(chunk) if chunk.number <= done else _apply_chunk(chunk, plan, part) for chunk in chunks)
+    last = before
+    ledgers: list[Ledger] = []
+    for chunk in chunks:
+        ledgers.append(_counted(chunk) if chunk.number <= done else _apply_chunk(chunk, plan, part))
+        last = chunk.number
+    return add_up(ledgers), last
 
 
 def _counted(chunk: Chunk) -> Ledger:

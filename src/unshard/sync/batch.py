@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from unshard.model.position import Position
@@ -20,13 +20,17 @@ from unshard.transform.column_mapping import ColumnMapping
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`."""
+    """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`.
+
+    `maps` are offsets of TABLE_MAPs before `start` that its first rows need.
+    """
 
     path: str
     file: str
     start: int
     end: int
     seq_base: int = 0
+    maps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +71,26 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a batch is cut: fixed for the batch when it is planned, kept in its plan."""
+    """How a batch is cut: fixed for the batch when it is planned, kept in its plan.
+
+    A batch of more than `slice_bytes` (a single large transaction) is decoded and applied slice by slice, so that
+    memory holds one slice; 0 never does.
+    """
 
     partitions: int
     chunk_rows: int
     chunk_bytes: int = 4 << 20
     compact: bool = True
     multiple_rows: bool = True
+    slice_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """One batch of one source, ready to run. `shares` is how many tasks divide the partitions."""
+    """One batch of one source, ready to run. `shares` is how many tasks divide the partitions.
+
+    The ranges of a `sliced` batch are applied one after the other, those of any other all at once.
+    """
 
     source: str
     epoch: int
@@ -93,6 +105,11 @@ class BatchPlan:
     target: Endpoint = field(repr=False)
     shares: int = 1
     shuffled: bool = False
+    sliced: bool = False
+
+    def slices(self) -> tuple[tuple[Range, ...], ...]:
+        """Ranges that are decoded, compacted and applied together, in order."""
+        return tuple((piece,) for piece in self.ranges) if self.sliced else (self.ranges,)
 
     def by_name(self) -> dict[TableName, TablePlan]:
         return {plan.table.name: plan for plan in self.tables}
@@ -106,10 +123,9 @@ class BatchPlan:
 
     def to_json(self) -> dict[str, Any]:
         """What is written with the batch: enough to plan the same batch again and to notice if it isn't."""
-        shape = self.shape
         return {
             "kind": "rows",
             "ranges": [[r.file, r.start, r.end] for r in self.ranges],
-            "shape": [shape.partitions, shape.chunk_rows, shape.chunk_bytes, shape.compact, shape.multiple_rows],
+            "shape": list(astuple(self.shape)),
             "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
         }

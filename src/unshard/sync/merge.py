@@ -44,7 +44,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one transaction applies. Chunks of a partition are numbered from 1."""
+    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch."""
 
     number: int
     rows: int
@@ -82,8 +82,8 @@ class _Columns:
     row: _Texts
 
 
-def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape) -> Iterator[Chunk]:
-    """Cut `changes` into chunks, lazily. Pure; the same cuts for the same input."""
+def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape, before: int = 0) -> Iterator[Chunk]:
+    """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input."""
     if not len(changes):
         return
     columns = _Columns(
@@ -97,7 +97,7 @@ def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape) ->
     sizes = np.cumsum(columns.key.sizes().astype(np.int64) + columns.row.sizes() + columns.old_key.sizes())
     kinds = columns.target.astype(np.int64) * 16 + columns.op
     turns = np.flatnonzero(np.diff(kinds)) + 1
-    for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), 1):
+    for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), before + 1):
         inner = turns[(turns > start) & (turns < end)]
         bounds = [start, *inner.tolist(), end]
         runs = itertools.pairwise(bounds)

@@ -61,6 +61,7 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
             checksum=plan.checksum,
             wanted=wanted,
             seq_base=piece.seq_base,
+            maps=piece.maps,
             where=where,
         )
     return [(plans[table.name], batch) for table, batch in decoded]
@@ -94,34 +95,51 @@ def run_share(payload: bytes) -> bytes:
     """
     plan, share = pickle.loads(payload)
     clock = Clock()
+    chunks = dict.fromkeys(plan.partitions_of(share), 0)
+    seen: Counter[int] = Counter()
+    ledgers: list[Ledger] = []
     try:
-        images = [found for piece in plan.ranges for found in decode(plan, piece)]
-        clock.lap("decode")
-        images = map_columns(plan, images)
-        clock.lap("map")
-        parts = plan.partitions_of(share)
-        changes, seen = encode_changes(plan, images, np.array(parts, dtype=np.int32))
-        del images
-        clock.lap("encode")
-        report = Report(share, seen, apply_partitions(plan, changes, parts), clock.seconds)
-        clock.lap("apply")
+        for pieces in plan.slices():
+            images = [found for piece in pieces for found in decode(plan, piece)]
+            clock.lap("decode")
+            images = map_columns(plan, images)
+            clock.lap("map")
+            changes, here = encode_changes(plan, images, np.array(list(chunks), dtype=np.int32))
+            del images
+            seen.update(here)
+            clock.lap("encode")
+            ledgers.append(apply_partitions(plan, changes, chunks))
+            del changes
+            clock.lap("apply")
+        report = Report(share, dict(seen), add_up(ledgers), clock.seconds)
     except UnshardError as error:
         report = Report(share, {}, {}, clock.seconds, error.to_dict())
     return pickle.dumps(report)
 
 
-def apply_partitions(plan: BatchPlan, changes: pa.Table, parts: Sequence[int]) -> Ledger:
-    """Everything behind the exchange for some partitions, a thread and a connection each."""
+def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int]) -> Ledger:
+    """Everything behind the exchange for some partitions, a thread and a connection each.
+
+    `chunks` holds how many chunks each partition has had in earlier slices of the batch; those of this one are added.
+    """
     column = changes.column("part")
-    shares = [changes.filter(pc.equal(column, part)) if len(parts) > 1 else changes for part in parts]
-    with ThreadPoolExecutor(max_workers=len(parts)) as threads:
-        return add_up(threads.map(lambda part, share: after_exchange(plan, part, share), parts, shares))
+    shares = [changes.filter(pc.equal(column, part)) if len(chunks) > 1 else changes for part in chunks]
+
+    def one(part: int, share: pa.Table) -> Ledger:
+        ledger, chunks[part] = after_exchange(plan, part, share, chunks[part])
+        return ledger
+
+    with ThreadPoolExecutor(max_workers=len(chunks)) as threads:
+        return add_up(threads.map(one, list(chunks), shares))
 
 
-def after_exchange(plan: BatchPlan, part: int, changes: pa.Table) -> Ledger:
-    """Compact, order, merge, apply: one partition's changes, given in the order of `seq`."""
+def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, before: int = 0) -> tuple[Ledger, int]:
+    """Compact, order, merge, apply: one partition's changes, given in the order of `seq`.
+
+    Chunks are numbered on from `before`; the last number comes back with the ledger.
+    """
     if not len(changes):
-        return {}
+        return {}, before
     targets = plan.targets()
     ordered_ids = pa.array([target.id for target in targets.values() if target.ordered], pa.int32())
     is_ordered = pc.is_in(changes.column("target"), ordered_ids)
@@ -131,7 +149,8 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table) -> Ledger:
     ready = pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
-    return add_up([dropped, apply(merge(ready, targets, plan.shape), plan, part)])
+    applied, last = apply(merge(ready, targets, plan.shape, before), plan, part, before)
+    return add_up([dropped, applied]), last
 
 
 def _by_target(changes: pa.Table) -> Counter[int]:

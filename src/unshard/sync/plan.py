@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from unshard.binlog.index import splits
+from unshard.binlog.index import slices, splits
 from unshard.errors import SyncError, Where
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan
@@ -37,7 +38,7 @@ class Planner:
     def plan(self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int) -> BatchPlan:
         """A new batch over the whole of `work`."""
         size = work.extent.end - work.extent.start
-        shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES
+        shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled)
 
     def plan_again(
@@ -56,9 +57,9 @@ class Planner:
     def _build(
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, shape: Shape, *, shuffled: bool
     ) -> BatchPlan:
-        extent = work.extent
-        ranges = _ranges(work.path, work.begin.file, extent.start, extent.end, self.slots if shuffled else 1)
-        small = extent.end - extent.start <= SMALL_BYTES
+        size = work.extent.end - work.extent.start
+        sliced = _is_large(size, shape)
+        ranges = _slices(work, shape.slice_bytes) if sliced else _ranges(work, self.slots if shuffled else 1)
         return BatchPlan(
             source=self.source,
             epoch=epoch,
@@ -71,16 +72,40 @@ class Planner:
             tables=tables,
             meta=self.meta,
             target=self.target,
-            shares=1 if small else min(self.slots, shape.partitions),
+            shares=1 if size <= SMALL_BYTES else min(self.slots, shape.partitions),
             shuffled=shuffled,
+            sliced=sliced,
         )
 
 
-def _ranges(path: Path, file: str, start: int, end: int, pieces: int) -> tuple[Range, ...]:
+def _is_large(size: int, shape: Shape) -> bool:
+    return 0 < shape.slice_bytes < size
+
+
+def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
     """Byte ranges that tasks decode; each begins where nothing before it is needed. Numbers never overlap."""
+    start, end = work.extent.start, work.extent.end
     bounds = [start, end]
     if pieces > 1:
-        with path.open("rb") as handle, mmap.mmap(handle.fileno(), end, prot=mmap.PROT_READ) as data:
+        with _mapped(work) as data:
             bounds = sorted({start, *splits(data, start, end, pieces), end})
     spans = itertools.pairwise(bounds)
-    return tuple(Range(str(path), file, a, b, n << 40) for n, (a, b) in enumerate(spans))
+    return tuple(Range(str(work.path), work.begin.file, a, b, n << 40) for n, (a, b) in enumerate(spans))
+
+
+def _slices(work: Rows, size: int) -> tuple[Range, ...]:
+    """The ranges of a batch that is too large to be applied at once."""
+    with _mapped(work) as data:
+        cuts = slices(data, work.extent.start, work.extent.end, size)
+    ends = [*(start for start, _ in cuts[1:]), work.extent.end]
+    return tuple(
+        Range(str(work.path), work.begin.file, start, end, number << 40, maps)
+        for number, ((start, maps), end) in enumerate(zip(cuts, ends, strict=True))
+    )
+
+
+@contextmanager
+def _mapped(work: Rows) -> Iterator[mmap.mmap]:
+    """The relay file up to the end of the work."""
+    with work.path.open("rb") as handle, mmap.mmap(handle.fileno(), work.extent.end, prot=mmap.PROT_READ) as data:
+        yield data

@@ -189,7 +189,11 @@ def _sync(
     rules = Rules(allow.allows, allow.allows_schema, router.route, router.route_schema)
     statements = Statements(name, _traits(source), tracker, rules, merged, _upstream_tables(source))
     shape = Shape(
-        settings.worker_count, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows
+        settings.worker_count,
+        settings.batch_rows,
+        compact=settings.compact,
+        multiple_rows=settings.multiple_rows,
+        slice_bytes=BATCH_BYTES,
     )
     return SyncUnit(
         source=name,

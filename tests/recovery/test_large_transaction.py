@@ -1,0 +1,63 @@
+"""A transaction that is applied in slices, broken off between two of them: the rest comes, and nothing twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from proof import assert_exactly_once
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun
+from unshard.errors import EngineError
+from unshard.sync.batch import BatchPlan
+from unshard.sync.ledger import Report
+from unshard.testing.servers import MariadbServer
+from unshard.testing.shapes import SHAPES
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+
+def test_a_transaction_broken_off_between_slices(
+    source: MariadbServer, target: MariadbServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    work = Workload(source, WorkPlan("large", SHAPES["sysbench"], threads=1, tables=2))
+    work.create()
+    work.fill(300)
+    one, two = work.plan.names
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    files = TaskFiles(tmp_path, "large", {"s1": source}, target, ("large_1",), syncer=syncer).write()
+    broken: list[BatchPlan] = []
+
+    run = TaskRun(files, spark)
+    sync = run.crew.subtasks[0].sync
+    assert sync is not None
+    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=20_000))
+    run_batch = sync.run_batch
+
+    def break_off(plan: BatchPlan) -> list[Report]:
+        if len(plan.ranges) < 4:
+            return run_batch(plan)
+        run_batch(replace(plan, ranges=plan.ranges[:2]))
+        broken.append(plan)
+        raise EngineError("ENGINE-002", values={"task": "batch"})
+
+    sync.run_batch = break_off
+    with pytest.raises(EngineError), run:
+        run.catch_up()
+        source.run(
+            "START TRANSACTION",
+            f"UPDATE {one.quoted} SET k = k + 1",
+            f"DELETE FROM {two.quoted} WHERE id > 100",
+            f"UPDATE {one.quoted} SET k = k + 10 WHERE id < 200",
+            "COMMIT",
+        )
+        run.catch_up()
+    assert broken[0].ranges[2].maps, "it was not cut within a statement"
+    changed = target.query(f"SELECT COUNT(*) FROM {two.quoted}") != source.query(f"SELECT COUNT(*) FROM {two.quoted}")
+    assert changed, "nothing was left to do"
+    with TaskRun(files, spark) as again:
+        again.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
