@@ -1,0 +1,151 @@
+"""Partial updates of JSON: what MySQL logs of a document when `binlog_row_value_options` is PARTIAL_JSON.
+
+A list of diffs stands for the new document: each is an operation (1 byte), a path (behind its packed length) and,
+unless it removes, a value in binary JSON (likewise). Rare enough for Python: the document becomes a tree whose
+leaves keep their text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from unshard.kernels.json import to_text
+
+_REPLACE, _INSERT, _REMOVE = 0, 1, 2
+_DEEPEST = 100  # MySQL's own limit
+_PACKED = {252: 2, 253: 3, 254: 8}
+_LEG = re.compile(r'\[(?:(last)(?:-(\d{1,10}))?|(\d{1,10}))\]|\.(?:("(?:[^"\\]|\\.)*")|([^.\[\]"*\s]+))', re.DOTALL)
+
+_Leg = str | tuple[bool, int]
+"""A member's name, or a cell's number, counted from the array's end where the first is True."""
+
+
+class _Number(str):
+    """A number's text, to tell it from a string."""
+
+
+def apply_diffs(before: bytes, diffs: bytes) -> str:
+    """The text of a document after `diffs`; `before` is its binary JSON.
+
+    Values that no diff touches keep their text. Raises ValueError for bytes that are no document or no diffs, and
+    where they don't fit: a path that leads nowhere, a member that is there already.
+    """
+    document = _Document(_tree(before))
+    rest = diffs
+    while rest:
+        operation, rest = rest[0], rest[1:]
+        path, rest = _packed(rest)
+        value = b""
+        if operation in (_REPLACE, _INSERT):
+            value, rest = _packed(rest)
+        try:
+            document.change(operation, _legs(path.decode()), _tree(value) if operation != _REMOVE else None)
+        except LookupError:
+            raise ValueError(f"no change {operation} can be made at {path.decode()}") from None
+    return document.text(document.root, 1)
+
+
+@dataclass(slots=True)
+class _Document:
+    """The tree: dicts, lists, None, bool, `_Number`, and str for strings without quotes and escapes.
+
+    `grown` holds the objects with new members, which stand at their end until the text is made.
+    """
+
+    root: Any
+    grown: dict[int, Any] = field(default_factory=dict)
+
+    def change(self, operation: int, legs: list[_Leg], value: Any) -> None:
+        """Carry out one diff. Raises LookupError where it doesn't fit the document."""
+        parent = self.root
+        for leg in legs[:-1]:
+            parent = parent[_place(parent, leg)]
+        if not legs or not isinstance(parent, dict | list):
+            raise LookupError
+        if operation == _INSERT:
+            self._insert(parent, legs[-1], value)
+        elif operation == _REPLACE:
+            parent[_place(parent, legs[-1])] = value
+        else:
+            del parent[_place(parent, legs[-1])]
+
+    def _insert(self, parent: Any, leg: _Leg, value: Any) -> None:
+        if isinstance(leg, str) != isinstance(parent, dict):
+            raise LookupError
+        if isinstance(leg, str):
+            if leg in parent:
+                raise LookupError
+            parent[leg] = value
+            self.grown[id(parent)] = parent
+        else:
+            from_end, number = leg
+            parent.insert(max(len(parent) - 1 - number, 0) if from_end else number, value)
+
+    def text(self, value: Any, depth: int) -> str:
+        """As MySQL prints it: members by length of their key, then by its bytes."""
+        if isinstance(value, dict | list) and depth > _DEEPEST:
+            raise ValueError(f"the document has more than {_DEEPEST} levels")
+        if isinstance(value, dict):
+            members = value.items()
+            if id(value) in self.grown:
+                members = sorted(members, key=lambda member: (len(member[0].encode()), member[0].encode()))
+            return "{" + ", ".join(f"{_quoted(key)}: {self.text(item, depth + 1)}" for key, item in members) + "}"
+        if isinstance(value, list):
+            return "[" + ", ".join(self.text(item, depth + 1) for item in value) + "]"
+        return value if isinstance(value, _Number) else _quoted(value)
+
+
+def _place(parent: Any, leg: _Leg) -> str | int:
+    """The key or index of what is there. Raises LookupError."""
+    if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
+        return leg
+    if isinstance(parent, list) and isinstance(leg, tuple):
+        from_end, number = leg
+        index = len(parent) - 1 - number if from_end else number
+        if 0 <= index < len(parent):
+            return index
+    raise LookupError
+
+
+def _legs(path: str) -> list[_Leg]:
+    if path[:1] != "$":
+        raise ValueError(f"{path!r} is no path")
+    legs: list[_Leg] = []
+    at = 1
+    while at < len(path):
+        match = _LEG.match(path, at)
+        if match is None:
+            raise ValueError(f"{path!r} is no path")
+        last, back, cell, quoted, name = match.groups()
+        if last or cell:
+            legs.append((bool(last), int(cell or back or 0)))
+        else:
+            legs.append(json.loads(quoted) if quoted else name)
+        at = match.end()
+    return legs
+
+
+def _packed(data: bytes) -> tuple[bytes, bytes]:
+    """What stands behind its packed length, and the rest."""
+    size = _PACKED.get(data[0], 0) if data else 0
+    if not data or data[0] in (251, 255) or len(data) < 1 + size:
+        raise ValueError("a diff ends within a length")
+    length = int.from_bytes(data[1 : 1 + size], "little") if size else data[0]
+    start = 1 + size
+    if len(data) - start < length:
+        raise ValueError("a diff goes beyond its end")
+    return data[start : start + length], data[start + length :]
+
+
+def _tree(document: bytes) -> Any:
+    (text,) = to_text(pa.array([document], pa.binary())).to_pylist()
+    return json.loads(text, parse_int=_Number, parse_float=_Number)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
