@@ -79,6 +79,19 @@ def test_a_table_without_key_names_a_row_by_all_of_it_byte_by_byte() -> None:
     assert key == b"(`id`<=>5 AND CAST(CONVERT(`op` USING utf8mb4) AS BINARY)<=>'x' AND `d`<=>NULL) OR "
 
 
+def test_documents_and_vectors_are_compared_as_what_the_target_holds() -> None:
+    """`json <=> 'text'` is never true, and the target may print a document in another way than the source."""
+    columns = (ID, Column("op", "json", "json"), Column("d", "json", "json"))
+    ((_, _, key, _, _),) = encoded(plan(columns=columns), (Op.DELETE, 0, 5, "[]", None))
+    ours = "CAST(CONVERT(`{}` USING utf8mb4) AS BINARY)"
+    theirs = "CAST(CONVERT(CAST({} AS JSON) USING utf8mb4) AS BINARY)"
+    first, second = f"{ours}<=>{theirs}".format("op", "'[]'"), f"{ours}<=>{theirs}".format("d", "NULL")
+    assert key.decode() == f"(`id`<=>5 AND {first} AND {second}) OR "
+    columns = (ID, Column("op", "vector", "vector(1)"), Column("d", "json", "json"))
+    ((_, _, key, _, _),) = encoded(plan(columns=columns), (Op.DELETE, 0, 5, "v", None))
+    assert key.startswith(b"(`id`<=>5 AND CAST(`op` AS BINARY)<=>'v' AND ")
+
+
 def test_a_composite_key_is_a_condition() -> None:
     pair = Index("PRIMARY", ("id", "d"), (0, 0), unique=True)
     fixed = (ID, NAME, Column("d", "decimal", "decimal(10,2)", nullable=False))

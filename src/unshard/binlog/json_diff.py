@@ -65,7 +65,7 @@ class _Document:
         parent = self.root
         for leg in legs[:-1]:
             parent = parent[_place(parent, leg)]
-        if not legs or not isinstance(parent, dict | list):
+        if not legs:
             raise LookupError
         if operation == _INSERT:
             self._insert(parent, legs[-1], value)
@@ -75,32 +75,30 @@ class _Document:
             del parent[_place(parent, legs[-1])]
 
     def _insert(self, parent: Any, leg: _Leg, value: Any) -> None:
-        if isinstance(leg, str) != isinstance(parent, dict):
-            raise LookupError
-        if isinstance(leg, str):
-            if leg in parent:
-                raise LookupError
+        if isinstance(leg, str) and isinstance(parent, dict) and leg not in parent:
             parent[leg] = value
             self.grown[id(parent)] = parent
-        else:
+        elif isinstance(leg, tuple) and isinstance(parent, list):
             from_end, number = leg
             parent.insert(max(len(parent) - 1 - number, 0) if from_end else number, value)
+        else:
+            raise LookupError
 
     def text(self, value: Any, depth: int) -> str:
         """As MySQL prints it: members by length of their key, then by its bytes."""
         if isinstance(value, dict | list) and depth > _DEEPEST:
             raise ValueError(f"the document has more than {_DEEPEST} levels")
         if isinstance(value, dict):
-            members = value.items()
+            members = list(value.items())
             if id(value) in self.grown:
-                members = sorted(members, key=lambda member: (len(member[0].encode()), member[0].encode()))
+                members.sort(key=lambda member: (len(member[0].encode()), member[0].encode()))
             return "{" + ", ".join(f"{_quoted(key)}: {self.text(item, depth + 1)}" for key, item in members) + "}"
         if isinstance(value, list):
             return "[" + ", ".join(self.text(item, depth + 1) for item in value) + "]"
         return value if isinstance(value, _Number) else _quoted(value)
 
 
-def _place(parent: Any, leg: _Leg) -> str | int:
+def _place(parent: Any, leg: _Leg) -> Any:
     """The key or index of what is there. Raises LookupError."""
     if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
         return leg

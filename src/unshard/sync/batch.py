@@ -39,7 +39,8 @@ class TargetPlan:
 
     `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
     table lives in one partition and keeps the order of its changes: its key alone doesn't tell which
-    changes may pass each other. `bytewise` are key columns whose text has to be compared byte by byte.
+    changes may pass each other. `bytewise` are key columns whose text has to be compared byte by byte, `documents`
+    those that the target holds as JSON.
     """
 
     id: int
@@ -49,6 +50,7 @@ class TargetPlan:
     ordered: bool = False
     keyless: bool = False
     bytewise: frozenset[str] = frozenset()
+    documents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class TablePlan:
         columns = [[c.name, c.definition, c.collation, c.generated] for c in self.table.columns]
         target = self.target
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
+        parts.append(sorted(target.documents))
         text = json.dumps([*parts, repr(self.mapping), str(self.after)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -25,10 +25,12 @@ from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, quote_name
 from unshard.sync.batch import TablePlan, TargetPlan
 
+_BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
 
-def key_suffix(target: TargetPlan) -> bytes:
+
+def key_separator(target: TargetPlan) -> bytes:
     """What ends each key text, and is cut from the last one of a list."""
-    return b"," if len(target.key) == 1 and not target.keyless else b") OR "
+    return b"," if len(target.key) == 1 and not target.keyless else b" OR "
 
 
 def encode(
@@ -83,13 +85,17 @@ def _keys(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
     target = plan.target
     columns, values = _chosen(plan, batch, target.key)
     arrays = [_exact(value) for value in values]
+    bare = [is_bare(column) for column in columns]
     if len(columns) == 1 and not target.keyless:
-        prefixes = [b""]
-    else:
-        equal = b"<=>" if target.keyless else b"="
-        names = [_comparable(column, bytewise=column.name in target.bytewise) for column in columns]
-        prefixes = [(b" AND " if i else b"(") + name + equal for i, name in enumerate(names)]
-    return render(arrays, prefixes, key_suffix(target), [is_bare(column) for column in columns])
+        return render(arrays, [b""], key_separator(target), bare)
+    equal = b"<=>" if target.keyless else b"="
+    prefixes: list[bytes] = []
+    end = b""
+    for column in columns:
+        name, begin, after = _comparison(column, target)
+        prefixes.append(end + (b" AND " if prefixes else b"(") + name + equal + begin)
+        end = after
+    return render(arrays, prefixes, end + b")" + key_separator(target), bare)
 
 
 def _old_keys(key: pa.Array, index: np.ndarray, op: np.ndarray) -> pa.Array:
@@ -153,6 +159,17 @@ def _exact(values: Any) -> Any:
     return values.cast(pa.float64()) if values.type == pa.float32() else values
 
 
-def _comparable(column: Column, *, bytewise: bool) -> bytes:
+def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes]:
+    """What a row is found by: the column's side, and what goes before and behind the value on the other.
+
+    A JSON column equals no text, and holds what the target made of it: the value takes the same way.
+    """
     name = quote_name(column.name).encode()
-    return b"CAST(CONVERT(" + name + b" USING utf8mb4) AS BINARY)" if bytewise else name
+    if column.type == "vector":
+        return b"CAST(" + name + b" AS BINARY)", b"", b""
+    if column.name in target.documents:
+        begin, end = _BYTES_OF
+        return begin + name + end, begin + b"CAST(", b" AS JSON)" + end
+    if column.name in target.bytewise:
+        return _BYTES_OF[0] + name + _BYTES_OF[1], b"", b""
+    return name, b"", b""

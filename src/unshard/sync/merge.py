@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,7 @@ import pyarrow as pa
 from unshard.model.change import Op
 from unshard.model.table import quote_name
 from unshard.sync.batch import Shape, TargetPlan
-from unshard.sync.encode import key_suffix
+from unshard.sync.encode import key_separator
 
 STATEMENT_BYTES = 1 << 20
 """Bytes after which a list is closed and the next statement begins; a single row may be longer."""
@@ -156,7 +155,7 @@ def _assign_values(target: TargetPlan) -> bytes:
 
 
 def _where(target: TargetPlan, keys: bytes) -> bytes:
-    listed: Any = keys[: -len(key_suffix(target))]
+    listed = keys[: -len(key_separator(target))]
     if len(target.key) == 1 and not target.keyless:
         return quote_name(target.key[0]).encode() + b" IN (" + bytes(listed) + b")"
-    return bytes(listed) + b")"
+    return bytes(listed)

@@ -89,7 +89,8 @@ def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
     columns = tuple(column.name for column in written)
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
-        return TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, bytewise=text)
+        json = frozenset(name for name in columns if target.column(name).type == "json")
+        return TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, bytewise=text, documents=json)
     own = tuple(upstream.column(name).name for name in key)
     ordered = len(target.unique_keys) > 1 or any(_ambiguous(target.column(name)) for name in key)
     return TargetPlan(0, target.name, columns, own, ordered=ordered)
