@@ -1,26 +1,23 @@
 """From the buffers that the row kernel filled to the Arrow array of a column.
 
-Most buffers are the array already. Here the rest is done: UTF-8 is checked, text of multi-byte charsets is decoded
-value by value, and the numbers inside ENUM and SET become their members.
+Most buffers are the array already. Here the rest is done: UTF-8 is checked, and the numbers inside ENUM and SET become
+their members.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column
 from unshard.mysql import charsets
 from unshard.mysql.types import CHARACTERS, arrow_type
 
 Buffers = tuple[Any, Any, Any, int]
 """Data, offsets or None, validity or None, number of NULLs."""
-
-_BAD_INDEX = re.compile(r"index (\d+)")
 
 
 class UndecodableValue(ValueError):
@@ -38,40 +35,15 @@ def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
     if column.members:
         numbers = pa.Array.from_buffers(pa.uint64(), rows, [validity, data], nulls)
         return _enum_text(column, numbers) if column.type == "enum" else _set_text(column, numbers)
-    if column.type in CHARACTERS and column.charset in charsets.MULTI_BYTE:
-        return _decoded(pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls), column.charset)
     if offsets is None:
         return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
-    array = pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls)
-    if column.type == "json":
-        _check_utf8(array, data, "utf8mb4")
-    if column.type in CHARACTERS and column.charset in charsets.PLAIN:
-        _check_utf8(array, data, column.charset)
-    return array
-
-
-def _check_utf8(array: pa.Array, data: Any, charset: str | None) -> None:
-    """Servers hold bytes above 127 in an ascii column, and surrogates in a utf8 one; neither is text."""
-    if not np.frombuffer(data, dtype=np.uint8).max(initial=0) & 0x80:
-        return
-    if charset == "ascii":
-        row = next(row for row, value in enumerate(array.cast(pa.binary())) if not (value.as_py() or b"").isascii())
-        raise UndecodableValue(row, "the value holds bytes above 127, which are no ascii text")
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid as error:
-        found = _BAD_INDEX.search(str(error))
-        raise UndecodableValue(int(found[1]) if found else 0, f"the value is no {charset} text") from None
-
-
-def _decoded(values: pa.Array, charset: str) -> pa.Array:
-    texts: list[str | None] = []
-    for row, value in enumerate(values.to_pylist()):
+    charset = "utf8mb4" if column.type == "json" else column.charset
+    if column.type in CHARACTERS | {"json"} and charset in charsets.PLAIN:
         try:
-            texts.append(None if value is None else charsets.decode(value, charset))
-        except UnicodeDecodeError:
-            raise UndecodableValue(row, f"the value is no {charset} text") from None
-    return pa.array(texts, pa.string())
+            return transcode(pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls), charset)
+        except UntranslatableText as error:
+            raise UndecodableValue(error.row, str(error)) from None
+    return pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls)
 
 
 def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:

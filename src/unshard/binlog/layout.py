@@ -13,7 +13,7 @@ from unshard.binlog.table_map import TableMap, real_type
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Column, Table
 from unshard.mysql import charsets
-from unshard.mysql.types import GEOMETRIES, arrow_type
+from unshard.mysql.types import CHARACTERS, GEOMETRIES, arrow_type
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 7, 8, 9
 DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
@@ -196,9 +196,10 @@ def _blob(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 
 def _text(column: Column, prefix: int) -> Layout:
-    if column.charset in charsets.SINGLE_BYTE:
-        return Layout("translated", size=prefix, table=charsets.single_byte_table(column.charset))
-    return Layout("bytes", size=prefix)
+    if column.type not in CHARACTERS or column.charset in (None, "binary"):
+        return Layout("bytes", size=prefix)
+    reader, table = charsets.decoding(column.charset)
+    return Layout(reader, size=prefix, table=table)
 
 
 _BY_CODE: dict[int, Callable[[Column, int, int, bytes], Layout]] = {

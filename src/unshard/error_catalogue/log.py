@@ -66,7 +66,7 @@ BINLOG: dict[str, Entry] = {
         "start at the beginning of a transaction; if the position was not set by hand, report this as a bug",
     ),
     "BINLOG-027": Entry(
-        "column {column}: text of charset {charset} is not handled yet",
+        "column {column}: charset {charset} is unknown",
         "leave the table out with the block-allow list, or change the column's charset at the source",
     ),
     "BINLOG-028": Entry(

@@ -24,12 +24,16 @@ cdef struct ColumnSink
 # Columns of fixed `width` have room for the row already; the others ask for it with `room`.
 ctypedef Bytes (*Reader)(ColumnSink* column, Bytes at, Bytes end) noexcept
 
+# Appends `length` bytes of text at `at` as UTF-8. False with `failure` set where they are none.
+ctypedef bint (*Put)(ColumnSink* column, Bytes at, Py_ssize_t length) noexcept
+
 cdef struct ColumnSink:
     Reader read
+    Put put         # of text only: how its charset becomes UTF-8
     int size        # the type's own: bytes of a length prefix, packed bytes, digits before the point
     int scale       # the type's own: digits after the point, the padded length of BINARY
     int width       # bytes of one value in `data`; 0 where values vary and `offsets` tell them apart
-    Bytes table     # 256 entries of four bytes (length, UTF-8) for a single-byte charset, else NULL
+    Bytes table     # of `put`: entries of four bytes (length, UTF-8), see mysql/charsets.py
     u8* data
     Py_ssize_t length
     Py_ssize_t capacity

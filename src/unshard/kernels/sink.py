@@ -43,7 +43,8 @@ from cython.cimports.unshard.kernels.numbers import (
     read_uint32,
     read_year,
 )
-from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_translated
+from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_text
+from cython.cimports.unshard.kernels.texts import put_of
 from cython.cimports.unshard.kernels.times import (
     read_date,
     read_datetime,
@@ -144,8 +145,6 @@ def _reader(kind: str) -> Reader:
         return read_padded
     if kind == "fixed":
         return read_fixed
-    if kind == "translated":
-        return read_translated
     if kind == "json":
         return read_json
     return cython.NULL
@@ -155,8 +154,8 @@ def _reader(kind: str) -> Reader:
 class RowSink:
     """The growing columns of one table, with `op` and `seq` of every row.
 
-    `layout` holds a tuple (reader, width, size, scale, table) a column: the names of `_reader`, and the fields
-    of `ColumnSink`. `label` is the caller's own value for the table.
+    `layout` holds a tuple (reader, width, size, scale, table) a column: the names of `_reader` and of `put_of`, and
+    the fields of `ColumnSink`. `label` is the caller's own value for the table.
     """
 
     def __init__(self, layout: list[tuple[str, int, int, int, bytes | None]], label: Any) -> None:
@@ -169,14 +168,15 @@ class RowSink:
         column: Sink
         for index, (kind, width, size, scale, table) in enumerate(layout):
             column = cython.address(self.columns[cython.cast(cython.Py_ssize_t, index)])
-            column.read = _reader(kind)
+            column.put = put_of(kind, table)
+            column.read = _reader(kind) if column.put == cython.NULL else read_text
             column.width = width
             column.size = size
             column.scale = scale
             if table is not None:
                 self.tables.append(table)
                 column.table = cython.cast(Bytes, PyBytes_AS_STRING(table))
-            if column.read == cython.NULL or (kind == "translated" and (table is None or len(table) != 1024)):
+            if column.read == cython.NULL:
                 raise ValueError(f"no such reader: {kind}")
 
     def __dealloc__(self) -> None:

@@ -5,4 +5,4 @@ from unshard.kernels.columns cimport Bytes, Sink
 cdef Bytes read_bytes(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_padded(Sink column, Bytes at, Bytes end) noexcept
 cdef Bytes read_fixed(Sink column, Bytes at, Bytes end) noexcept
-cdef Bytes read_translated(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_text(Sink column, Bytes at, Bytes end) noexcept

@@ -84,26 +84,11 @@ def read_fixed(column: Sink, at: Bytes, end: Bytes) -> Bytes:
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def read_translated(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Text of a single-byte charset into UTF-8 by `table`; a byte without an entry is no text of it."""
+def read_text(column: Sink, at: Bytes, end: Bytes) -> Bytes:
+    """Text that is not UTF-8 already: `put` of its charset appends it."""
     length: cython.Py_ssize_t = _length(column, at, end)
     if length < 0:
         return fail(column, TRUNCATED)
-    # Three bytes a character at most, and every copy below writes four.
-    out: cython.pointer[u8] = room(column, 3 * length + 4)
-    if out == cython.NULL:
+    if not column.put(column, at + column.size, length):
         return cython.NULL
-    start: cython.pointer[u8] = out
-    entry: Bytes
-    at += column.size
-    i: cython.Py_ssize_t
-    for i in range(length):
-        entry = column.table + 4 * at[i]
-        if entry[0] == 0:
-            return fail(column, INVALID)
-        out[0] = entry[1]
-        out[1] = entry[2]
-        out[2] = entry[3]
-        out += entry[0]
-    column.length += out - start
-    return at + length
+    return at + column.size + length

@@ -1,13 +1,16 @@
 """Charsets of text columns and how their bytes become UTF-8, exactly as the server itself converts them.
 
-Python's codecs agree with the server's tables but for a few characters, which stand here; tests hold both
-together, byte by byte, on a real server. Characters that the server can't convert have no entry: meeting one is an
-error, never a question mark.
+Python's codecs agree with the server's tables but for what stands in `charset_tables.py`; tests hold both together,
+byte by byte, on real servers. Characters that the server can't convert have no entry: meeting one is an error, never
+a question mark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+
+from unshard.mysql.charset_tables import NOTHING, SINGLE_DIFFERENT, UPPER_HALVES, multi_byte_different
 
 PLAIN = frozenset({"utf8", "utf8mb3", "utf8mb4", "ascii"})
 """Charsets whose bytes are UTF-8 already."""
@@ -32,6 +35,7 @@ SINGLE_BYTE = {
     "macce": "mac_latin2",
     "hp8": "hp_roman8",
     "tis620": "tis_620",
+    **dict.fromkeys(("swe7", *UPPER_HALVES), "ascii"),
 }
 MULTI_BYTE = {
     "gbk": "gbk",
@@ -41,28 +45,17 @@ MULTI_BYTE = {
     "sjis": "shift_jis",
     "cp932": "cp932",
     "ujis": "euc_jp",
+    "eucjpms": "euc_jp",
     "euckr": "cp949",
-    "ucs2": "utf_16_be",
-    "utf16": "utf_16_be",
-    "utf16le": "utf_16_le",
-    "utf32": "utf_32_be",
 }
-
-# Bytes that the server reads otherwise than Python's codec; None where the server has no character.
-_DIFFERENT: dict[str, dict[int, str | None]] = {
-    "latin1": {byte: chr(byte) for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)},  # the holes of cp1252 are C1 controls
-    "cp866": {0xFC: "ⁿ", 0xFD: "²"},
-    "koi8u": {0x95: "•"},
-    "greek": {0xA1: "\u02bd", 0xA2: "\u02bc", 0xA4: None, 0xA5: None, 0xAA: None},
-    "hebrew": {0xAF: "‾"},
-    "cp1256": dict.fromkeys((0x8A, 0x8F, 0x98, 0x9A, 0x9F, 0xAA, 0xC0, 0xFF)),
-}
-_DIFFERENT_TEXT = {
-    "sjis": {0xFF3C: 0x5C},  # the server takes the wide backslash for the plain one
-    "ujis": {0xFF3C: 0x5C},
-}
+UNICODE = {"ucs2": "utf_16_be", "utf16": "utf_16_be", "utf16le": "utf_16_le", "utf32": "utf_32_be"}
 
 ENTRY_BYTES = 4
+_THREE_BYTES = 0x8F  # in the EUC charsets it opens a character of three bytes
+_EUC = frozenset({"ujis", "eucjpms"})
+_DIGITS = range(0x30, 0x3A)
+_LEADS = range(0x81, 0xFF)
+_LINEAR = 12600  # characters of gb18030's four bytes that share the first
 
 
 @cache
@@ -72,35 +65,141 @@ def single_byte_table(charset: str) -> bytes:
     Raises KeyError for a charset that is not single-byte.
     """
     codec = SINGLE_BYTE[charset]
-    different = _DIFFERENT.get(charset, {})
-    table = bytearray()
-    for byte in range(256):
-        text = different[byte] if byte in different else bytes([byte]).decode(codec, "ignore")
-        form = (text or "").encode()
-        table += bytes([len(form)]) + form.ljust(ENTRY_BYTES - 1, b"\0")
-    return bytes(table)
+    different: dict[int, str | None] = dict(SINGLE_DIFFERENT.get(charset, {}))
+    for byte, text in enumerate(UPPER_HALVES.get(charset, ""), 128):
+        different[byte] = None if text == NOTHING else text
+    return b"".join(
+        _entry(different[byte] if byte in different else bytes([byte]).decode(codec, "ignore")) for byte in range(256)
+    )
 
 
-def decode(value: bytes, charset: str) -> str:
-    """Text of a multi-byte charset. Raises UnicodeDecodeError, KeyError for another charset."""
-    text = value.decode(MULTI_BYTE[charset])
-    return text.translate(_DIFFERENT_TEXT[charset]) if charset in _DIFFERENT_TEXT else text
+@cache
+def multi_byte_table(charset: str) -> bytes:
+    """Entries as `single_byte_table` has them, for every character of a multi-byte charset.
+
+    First 256 for the characters of one byte, then 65,536 for pairs (first byte * 256 + second). The EUC charsets have
+    65,536 more, for the two bytes behind 0x8F. gb18030 has `_LINEAR` * 4 more for the four-byte characters of the
+    basic plane, in their order; what comes behind, from 0x90308130 on, is U+10000 and up in order. Raises KeyError
+    for another charset.
+    """
+    codec = MULTI_BYTE[charset]
+    different = multi_byte_different(charset)
+
+    def entry(raw: bytes) -> bytes:
+        if raw in different:
+            return _entry(different[raw])
+        try:
+            text = raw.decode(codec)
+        except UnicodeDecodeError:
+            return bytes(ENTRY_BYTES)
+        return _entry(text if len(text) == 1 else None)
+
+    singles = [entry(bytes([byte])) for byte in range(256)]
+    none = bytes(ENTRY_BYTES * 256)
+    parts = singles + [
+        none if singles[first][0] else b"".join(entry(bytes([first, second])) for second in range(256))
+        for first in range(256)
+    ]
+    if charset in _EUC:
+        parts += [entry(bytes([_THREE_BYTES, second, third])) for second in range(256) for third in range(256)]
+    if charset == "gb18030":
+        parts += [
+            entry(bytes([first, second, third, fourth]))
+            for first in _LEADS[:4]
+            for second in _DIGITS
+            for third in _LEADS
+            for fourth in _DIGITS
+        ]
+    return b"".join(parts)
+
+
+def _entry(text: str | None) -> bytes:
+    form = (text or "").encode()
+    return bytes([len(form)]) + form.ljust(ENTRY_BYTES - 1, b"\0")
+
+
+def decoding(charset: str) -> tuple[str, bytes | None]:
+    """How the kernels read text of that charset: the reader's name and the table it goes by, if any.
+
+    Raises KeyError for an unknown charset.
+    """
+    if charset in PLAIN:
+        return "bytes", None
+    if charset in SINGLE_BYTE:
+        return "singles", single_byte_table(charset)
+    if charset in UNICODE:
+        return charset, None
+    kind = "triples" if charset in _EUC else "quads" if charset == "gb18030" else "pairs"
+    return kind, multi_byte_table(charset)
 
 
 def to_text(value: bytes, charset: str) -> str:
     """A short text of any known charset: names, members. Raises UnicodeDecodeError, KeyError for another charset."""
+    return "".join(text for _, text in _characters(value, charset))
+
+
+def statement_text(value: bytes, charset: str) -> str:
+    """A statement whose client wrote it in `charset`. Raises UnicodeDecodeError, KeyError for another charset.
+
+    The server reads its quotes and escapes before it converts, so a character that would turn into one of ASCII, or
+    out of one, would change what the statement says: it is refused (0x5C is such a letter of swe7).
+    """
     if charset in PLAIN:
         return value.decode()
-    if charset not in SINGLE_BYTE:
-        return decode(value, charset)
-    table = single_byte_table(charset)
-    entries = [table[ENTRY_BYTES * byte : ENTRY_BYTES * (byte + 1)] for byte in value]
-    for at, entry in enumerate(entries):
-        if not entry[0]:
+    pieces = []
+    at = 0
+    for raw, text in _characters(value, charset):
+        if (raw.isascii() or text.isascii()) and raw != text.encode():
+            raise UnicodeDecodeError(charset, value, at, at + len(raw), "the server takes it for another sign")
+        pieces.append(text)
+        at += len(raw)
+    return "".join(pieces)
+
+
+def _characters(value: bytes, charset: str) -> Iterator[tuple[bytes, str]]:
+    """Each character with its bytes, those of UTF-8 and UTF-16 in one piece."""
+    if charset in PLAIN or charset in UNICODE:
+        text = value.decode("ascii" if charset == "ascii" else UNICODE.get(charset, "utf-8"))
+        if charset == "ucs2" and not text.isascii() and max(text) > "\uffff":
+            raise UnicodeDecodeError(charset, value, 0, len(value), "surrogates are no characters of it")
+        yield value, text
+        return
+    table = decoding(charset)[1] or b""
+    at = 0
+    while at < len(value):
+        size, text = _character(value[at : at + 4], charset, table)
+        if not size:
             raise UnicodeDecodeError(charset, value, at, at + 1, "no such character")
-    return b"".join(entry[1 : 1 + entry[0]] for entry in entries).decode()
+        yield value[at : at + size], text
+        at += size
+
+
+def _character(raw: bytes, charset: str, table: bytes) -> tuple[int, str]:
+    """The first character of `raw` and the number of its bytes, 0 where there is none."""
+    first, second, third, fourth = (*raw, 0, 0, 0)[:4]
+    if text := _at(table, first):
+        return 1, text
+    if charset in SINGLE_BYTE or len(raw) < 2:
+        return 0, ""
+    if text := _at(table, 256 * (1 + first) + second):
+        return 2, text
+    if charset in _EUC and first == _THREE_BYTES and (text := _at(table, 256 * (257 + second) + third)):
+        return 3, text
+    if charset == "gb18030" and {first, third} <= set(_LEADS) and {second, fourth} <= set(_DIGITS):
+        number = (((first - 0x81) * 10 + second - 0x30) * 126 + third - 0x81) * 10 + fourth - 0x30
+        if number < 4 * _LINEAR:
+            text = _at(table, 256 * 257 + number)
+            return (4 if text else 0), text
+        code = number - 15 * _LINEAR + 0x10000
+        return (4, chr(code)) if 0x10000 <= code <= 0x10FFFF else (0, "")
+    return 0, ""
+
+
+def _at(table: bytes, number: int) -> str:
+    at = ENTRY_BYTES * number
+    return table[at + 1 : at + 1 + table[at]].decode()
 
 
 def known(charset: str) -> bool:
     """Whether text of that charset can be decoded."""
-    return charset in PLAIN or charset in SINGLE_BYTE or charset in MULTI_BYTE
+    return charset in PLAIN or charset in SINGLE_BYTE or charset in MULTI_BYTE or charset in UNICODE

@@ -33,7 +33,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
     Integers are 64 bits wide; DECIMAL, temporal values and JSON are the server's own text (TIMESTAMP in UTC); text is
     UTF-8; VECTOR is its bytes; ENUM and SET are the members' text, or their number where the members aren't known.
-    Raises BinlogError BINLOG-020 for a type, BINLOG-027 for a charset that is not handled yet.
+    Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
     """
     kind = column.type
     if kind in MEMBERS and not column.members:
