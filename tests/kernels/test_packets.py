@@ -82,6 +82,29 @@ def test_what_is_not_taken(payload: bytes, stop: int) -> None:
     assert chain.position == 4
 
 
+def placeless(kind: int, body: bytes) -> bytes:
+    """An event as MariaDB 11.4 writes it inside a transaction: its `log_pos` is 0."""
+    return event(kind, body, -(19 + len(body) + 4))
+
+
+def test_events_without_a_place_are_taken_and_the_next_place_must_fit() -> None:
+    inside = [placeless(TABLE_MAP, b"map"), placeless(QUERY, b"text")]
+    at = 4 + sum(map(len, inside))
+    stream = b"".join(packet(b"\0" + one) for one in inside)
+    chain = EventChain()
+    assert unpack(chain, stream + packet(b"\0" + event(XID, bytes(8), at)))[0] == packets.MORE
+    assert (chain.position, chain.events) == (at + 31, 3)
+
+    one_is_missing = EventChain()
+    stop, _, made = unpack(one_is_missing, packet(b"\0" + inside[0]) + packet(b"\0" + event(XID, bytes(8), at)))
+    assert (stop, made) == (packets.BAD_POSITION, inside[0])
+
+
+@pytest.mark.parametrize("kind", [XID, MYSQL_GTID, MARIADB_GTID])
+def test_the_ends_of_a_transaction_know_their_place(kind: int) -> None:
+    assert unpack(EventChain(), packet(b"\0" + placeless(kind, bytes(42))))[0] == packets.BAD_POSITION
+
+
 def test_without_checksums_only_place_and_length_count() -> None:
     harmed = event(TABLE_MAP, b"xyz", 4)[:-5] + b"Z" + b"nope"
     chain = EventChain(4, checksum=False)

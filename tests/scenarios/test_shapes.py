@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from shape_set import ShapeSet
 
+from shape_set import ShapeSet
 from task_runs import TaskFiles, TaskRun, at_work
 from unshard.sync import plan as planning
 from unshard.sync.unit import SyncUnit

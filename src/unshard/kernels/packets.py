@@ -3,7 +3,9 @@
 """The replica stream's inner loop: packets off the socket become checked binlog events, in place.
 
 An event is taken when its length is that of its packet, its `log_pos` says that it starts where the one before it
-ended, and its CRC32 fits. The same chain walks the events of a relay file, where no packet headers stand between them.
+ended, and its CRC32 fits. MariaDB since 11.4 writes no `log_pos` (0) inside a transaction unless
+`binlog_legacy_event_pos` is on; the events at its ends have theirs, so one that is missing between them is noticed.
+The same chain walks the events of a relay file, where no packet headers stand between them.
 """
 
 from __future__ import annotations
@@ -65,6 +67,14 @@ def _u32(at: cython.p_const_uchar) -> uint32_t:
 @cython.exceptval(check=False)
 def _u64(at: cython.p_const_uchar) -> uint64_t:
     return _u32(at) | (cython.cast(uint64_t, _u32(at + 4)) << 32)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _knows_place(kind: cython.int) -> cython.bint:
+    """Whether every server writes this event's `log_pos`: the ends of a transaction."""
+    return kind in (_XID, _PAYLOAD, _MYSQL_GTID, _ANONYMOUS_GTID, _TAGGED_GTID, _MARIADB_GTID)
 
 
 @cython.cclass
@@ -208,8 +218,9 @@ class EventChain:
         event: cython.p_const_uchar = data + at
         if _u32(event + 9) != cython.cast(uint32_t, size):
             return BAD_LENGTH
+        place: uint32_t = _u32(event + 13)
         # log_pos has 32 bits and files may be longer: it wraps, and so does the sum
-        if _u32(event + 13) != cython.cast(uint32_t, self.position + size):
+        if place != cython.cast(uint32_t, self.position + size) and (place or _knows_place(event[4])):
             return BAD_POSITION
         if self.checksum:
             if size < _HEADER + _CRC:

@@ -130,7 +130,7 @@ def differences(
 def _server_sum(place: Place, names: Sequence[str]) -> tuple[int, int]:
     server, name = place
     texts = ", ".join(f"QUOTE({_text(column)})" for column in _columns(place, names))
-    digest = f"CAST(CONV(LEFT(MD5(CONCAT_WS(',', {texts})), {_CHECKSUM_BITS // 4}), 16, 10) AS UNSIGNED)"
+    digest = f"CAST(CONV(LEFT(SHA2(CONCAT_WS(',', {texts}), 256), {_CHECKSUM_BITS // 4}), 16, 10) AS UNSIGNED)"
     ((rows, checksum),) = server.query(f"SELECT COUNT(*), COALESCE(SUM({digest}), 0) FROM {name.quoted}")
     return int(rows), int(checksum)
 

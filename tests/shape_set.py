@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES, SYSBENCH, Shape
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 
@@ -43,12 +44,20 @@ KEY_CHANGES = (("small", 30), ("several_tables", 10), ("key_change", 60), ("roll
 class ShapeSet:
     """Workloads of all shapes on one server; tables `<schema>_<shape>_1.table_<n>`."""
 
-    server: MariadbServer
+    server: ThrowawayServer
     works: tuple[Workload, ...]
 
     @classmethod
-    def create(cls, server: MariadbServer, schema: str, *, rows: int, seed: int) -> ShapeSet:
-        plans = [WorkPlan(f"{schema}_{name}", shape, seed=seed, threads=1) for name, shape in ALL_SHAPES.items()]
+    def create(
+        cls,
+        server: ThrowawayServer,
+        schema: str,
+        *,
+        rows: int,
+        seed: int,
+        shapes: Mapping[str, Shape] = ALL_SHAPES,
+    ) -> ShapeSet:
+        plans = [WorkPlan(f"{schema}_{name}", shape, seed=seed, threads=1) for name, shape in shapes.items()]
         plans.append(WorkPlan(f"{schema}_moved", SYSBENCH, seed=seed, threads=1, kinds=KEY_CHANGES))
         works = tuple(Workload(server, plan) for plan in plans)
         for work in works:
@@ -64,7 +73,7 @@ class ShapeSet:
     def transactions(self) -> int:
         return sum(work.report.transactions for work in self.works)
 
-    def assert_equal(self, target: MariadbServer) -> None:
+    def assert_equal(self, target: ThrowawayServer) -> None:
         for work in self.works:
             for name in work.plan.names:
                 assert_equal([(self.server, name)], (target, name))
