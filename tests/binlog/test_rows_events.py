@@ -192,22 +192,6 @@ def refused(file: File, wanted: object = always) -> BinlogError:
     return caught.value
 
 
-def test_an_image_without_all_columns() -> None:
-    table = table_of(int_column(), int_column("w"))
-    file = File()
-    map_table(file, [LONG, LONG])
-    at = file.event(23, pack("<IHH", 1, 0, 1) + b"\x02\x01\x00" + pack("<i", 5))
-    error = refused(file, lambda table_map, offset: table)
-    assert (error.code, error.where.position) == ("BINLOG-025", f"mysql-bin.000001:{at}")
-
-
-def test_an_after_image_without_all_columns() -> None:
-    file = File()
-    map_table(file, [LONG])
-    file.event(24, pack("<IHH", 1, 0, 1) + b"\x01\x01\x00" + image(5) + b"\x00")
-    assert refused(file).code == "BINLOG-025"
-
-
 def test_rows_without_a_table_map() -> None:
     file = File()
     map_table(file, [LONG], number=1)
@@ -218,7 +202,7 @@ def test_rows_without_a_table_map() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [(166, "WRITE_ROWS_COMPRESSED_V1"), (39, "PARTIAL_UPDATE_ROWS"), (20, "WRITE_ROWS_V0"), (99, "99")],
+    [(166, "WRITE_ROWS_COMPRESSED_V1"), (20, "WRITE_ROWS_V0"), (99, "99")],
 )
 def test_events_not_known(code: int, name: str) -> None:
     file = File()

@@ -146,22 +146,6 @@ def test_generated_and_invisible_columns_are_in_the_image(source_server: Mariadb
     assert [row[:3] for row in rows_of(captured.batch(), Op.INSERT)] == [(1, 2, 5), (2, 4, 5)]
 
 
-@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
-def test_images_that_are_not_full_are_refused(source_server: MariadbServer, schema: str, image: str) -> None:
-    captured = capture(
-        source_server,
-        schema,
-        [
-            f"SET binlog_row_image = {image}",
-            "CREATE TABLE t (a int PRIMARY KEY, b int, c text)",
-            "INSERT INTO t VALUES (1, 2, 'x')",
-        ],
-        ["UPDATE t SET b = 3"],
-    )
-    with pytest.raises(BinlogError, match="BINLOG-025"):
-        captured.decode()
-
-
 @pytest.mark.parametrize(
     ("definition", "insert", "code"),
     [

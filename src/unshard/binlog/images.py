@@ -4,31 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from unshard.binlog.partial import PartialImages
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table
+
+
+class Absent(Enum):
+    """What stands for the value of a column that the image has not; it is not NULL."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
 
 _PIECE = 1000  # rows turned into Python values at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row's change: its values before and after, by column; None where the kind has no such image."""
+    """One row's change: its values before and after, by column; None where the kind has no such image.
+
+    A column that an image lacks is ABSENT there: the log then doesn't say whether the value was another before.
+    """
 
     before: tuple[Any, ...] | None
     after: tuple[Any, ...] | None
 
     @property
     def changed(self) -> frozenset[int]:
-        """Numbers of the columns that an UPDATE changed."""
+        """Numbers of the columns that an UPDATE changed, or may have: one that it has after, but not before."""
         if self.before is None or self.after is None:
             return frozenset()
         pairs = enumerate(zip(self.before, self.after, strict=True))
-        return frozenset(number for number, (before, after) in pairs if before != after)
+        return frozenset(number for number, (before, after) in pairs if before != after and after is not ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +52,16 @@ class Rows:
     table: Table
     batches: tuple[pa.RecordBatch, ...]
     as_text: bool
+    partial: tuple[PartialImages, ...] = ()
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.table.columns
 
     def count(self) -> int:
-        images: int = sum(batch.num_rows for batch in self.batches)
-        return images // 2 if self.batches and self.batches[0].column(0)[0].as_py() == Op.UPDATE_BEFORE else images
+        batches = [*self.batches, *(images.batch for images in self.partial)]
+        count: int = sum(batch.num_rows for batch in batches)
+        return count // 2 if batches and batches[0].column(0)[0].as_py() == Op.UPDATE_BEFORE else count
 
     def __iter__(self) -> Iterator[Change]:
         before: tuple[Any, ...] | None = None
@@ -65,6 +81,22 @@ class Rows:
                 piece = batch.slice(start, _PIECE)
                 columns = [self._plain(column) for column in piece.columns[first:]]
                 yield from zip(piece.column(0).to_pylist(), zip(*columns, strict=True), strict=True)
+        for images in self.partial:
+            yield from self._partial_images(images)
+
+    def _partial_images(self, images: PartialImages) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        places = {column.name: place for place, column in enumerate(images.columns)}
+        numbers = range(len(self.table.columns))
+        before, after = (
+            [places[self.columns[n].name] if present is not None and n in present else None for n in numbers]
+            for present in images.present
+        )
+        for start in range(0, images.batch.num_rows, _PIECE):
+            piece = images.batch.slice(start, _PIECE)
+            columns = [self._plain(column) for column in piece.columns[len(IMAGE_FIELDS) :]]
+            for row, op in enumerate(piece.column(0).to_pylist()):
+                chosen = before if op in (Op.UPDATE_BEFORE, Op.DELETE) else after
+                yield op, tuple(ABSENT if place is None else columns[place][row] for place in chosen)
 
     def _plain(self, column: pa.Array) -> list[Any]:
         values: list[Any] = column.to_pylist()

@@ -96,9 +96,9 @@ class Extent:
     """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
 
     `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
-    hold a transaction that was rolled back). Timestamps are those of the first and the last commit in unix seconds, 0
-    without a transaction. `gtids` has the last GTID of each domain and server (MariaDB, in order of commit) or
-    merged intervals (MySQL, `uuid:1-5`).
+    hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table.
+    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction. `gtids` has the
+    last GTID of each domain and server (MariaDB, in order of commit) or merged intervals (MySQL, `uuid:1-5`).
     """
 
     start: int
@@ -110,6 +110,7 @@ class Extent:
     last_timestamp: int
     gtids: tuple[str, ...]
     stop: Stop
+    partial_images: bool = False
 
 
 def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> Extent:
@@ -198,6 +199,7 @@ class _Walk:
             last_timestamp=scanner.last_timestamp,
             gtids=_gtid_texts(scanner.gtids()),
             stop=stop,
+            partial_images=bool(scanner.partial_images),
         )
 
     def _table(self, schema: bytes, table: bytes) -> TableName:

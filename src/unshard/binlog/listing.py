@@ -250,7 +250,7 @@ class _Reading:
             wanted=lambda table_map, offset: mapped.table,
             where=self.where,
         )
-        return Rows(mapped.table, tuple(batch for _, batch in decoded), "charsets" in mapped.missing)
+        return Rows(mapped.table, tuple(batch for _, batch in decoded), "charsets" in mapped.missing, decoded.partial)
 
     def _map(self, header: Header) -> _Mapped:
         body = self._body(header)

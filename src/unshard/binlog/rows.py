@@ -15,13 +15,15 @@ import pyarrow as pa
 from unshard.binlog.columns import UndecodableValue, build_array
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH
-from unshard.binlog.layout import Layout, plan_layouts
+from unshard.binlog.layout import JSON, Layout, plan_layouts
+from unshard.binlog.partial import PartialImages, Present, present_columns
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
+from unshard.kernels.partial import PartialSink
 from unshard.kernels.rows import read_events
 from unshard.kernels.sink import RowFault, RowSink
 from unshard.model.change import IMAGE_FIELDS
-from unshard.model.table import Table
+from unshard.model.table import Column, Table
 from unshard.mysql.types import arrow_type
 
 Wanted = Callable[[TableMap, int], Table | None]
@@ -43,14 +45,16 @@ class Decoded:
 
     A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
     those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
-    gave a second structure for it. `changes` counts an UPDATE once, `events` are the row events decoded, `skipped`
-    those of tables that were not wanted.
+    gave a second structure for it. Images that lack columns are in `partial`; their `seq` is of the same count.
+    `changes` counts an UPDATE once, `events` are the row events decoded, `skipped` those of tables that were not
+    wanted.
     """
 
     batches: tuple[tuple[Table, pa.RecordBatch], ...]
     changes: int
     events: int
     skipped: int
+    partial: tuple[PartialImages, ...] = ()
 
     def __iter__(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
         return iter(self.batches)
@@ -78,14 +82,14 @@ def decode_range(
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
     Raises BinlogError: BINLOG-020, 027, 029 (not handled yet), 021 (a value), 022 (structure), 023 (broken
-    event), 024 (event type), 025 (row image not full), 026 (rows without a TABLE_MAP).
+    event), 024 (event type), 026 (rows without a TABLE_MAP), 037 (row images without a column).
     """
     sinks = _Sinks(wanted, where, offsets=offsets)
     try:
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
         raise _error(fault, where) from None
-    return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped)
+    return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped, tuple(sinks.partial()))
 
 
 @dataclass(slots=True)
@@ -99,10 +103,12 @@ class _Mapped:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a sink collects: the label of a RowSink."""
+    """What a sink collects: the label of a RowSink. `present` is None where images have all columns."""
 
     table: Table
     layouts: tuple[Layout, ...]
+    columns: tuple[Column, ...]
+    present: Present | None = None
 
 
 class _Sinks:
@@ -114,6 +120,7 @@ class _Sinks:
         self._offsets = offsets
         self._parsed: dict[bytes, _Mapped] = {}
         self._by_table: dict[int, list[RowSink]] = {}
+        self._special: dict[tuple[RowSink, Present, bool], PartialSink] = {}
 
     def parse(self, body: bytes, offset: int) -> _Mapped:
         if body not in self._parsed:
@@ -130,11 +137,44 @@ class _Sinks:
             mapped.sink = None if table is None else self._sink(table, mapped.table_map, offset)
         return mapped.sink
 
+    def special(
+        self, mapped: _Mapped, before: bytes | None, after: bytes | None, diffs: bool, offset: int
+    ) -> PartialSink:
+        if mapped.sink is None or mapped.table is None:
+            raise ValueError("rows of a table that was not chosen")
+        count = len(mapped.table.columns)
+        present = Present(present_columns(before, count), present_columns(after, count))
+        key = mapped.sink, present, diffs
+        if key not in self._special:
+            self._special[key] = self._special_sink(mapped.sink.label, present, mapped.table_map, diffs)
+        return self._special[key]
+
+    def _special_sink(self, whole: _Target, present: Present, table_map: TableMap, diffs: bool) -> PartialSink:
+        numbers = present.either(len(whole.columns))
+        label = _Target(
+            whole.table,
+            tuple(whole.layouts[number] for number in numbers),
+            tuple(whole.columns[number] for number in numbers),
+            present if present.lacks_columns(len(whole.columns)) else None,
+        )
+        before, after = (bytes(columns is not None and number in columns for number in numbers) for columns in present)
+        documents = table_map.types.count(JSON) if diffs else 0
+        return PartialSink([layout.as_tuple() for layout in label.layouts], label, before, after, documents)
+
     def finish(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
-        """A batch for each sink that got rows."""
-        for sink in (sink for sinks in self._by_table.values() for sink in sinks):
-            if sink.rows:
+        """A batch for each sink of whole images that got rows."""
+        plain: list[RowSink] = [sink for sinks in self._by_table.values() for sink in sinks]
+        special: list[RowSink] = list(self._special.values())
+        for sink in plain + special:
+            if sink.rows and sink.label.present is None:
                 yield sink.label.table, self._batch(sink)
+
+    def partial(self) -> Iterator[PartialImages]:
+        """One for each sink of images that lack columns."""
+        for sink in self._special.values():
+            if sink.label.present is not None and sink.rows:
+                first = sink.offset_of(0)
+                yield PartialImages(sink.label.table, sink.label.present, sink.label.columns, self._batch(sink), first)
 
     def _sink(self, table: Table, table_map: TableMap, offset: int) -> RowSink:
         layouts = plan_layouts(table, table_map, _at(self._where, offset, table))
@@ -142,7 +182,7 @@ class _Sinks:
         for sink in sinks:
             if sink.label.layouts == layouts:
                 return sink
-        sinks.append(RowSink([layout.as_tuple() for layout in layouts], _Target(table, layouts)))
+        sinks.append(RowSink([layout.as_tuple() for layout in layouts], _Target(table, layouts, table.columns)))
         return sinks[-1]
 
     def _batch(self, sink: RowSink) -> pa.RecordBatch:
@@ -152,7 +192,7 @@ class _Sinks:
         fields = list(IMAGE_FIELDS)
         pairs = zip(fields, (ops, seqs), strict=True)
         arrays = [pa.Array.from_buffers(field.type, rows, [None, data]) for field, data in pairs]
-        for column, buffers in zip(table.columns, columns, strict=True):
+        for column, buffers in zip(sink.label.columns, columns, strict=True):
             try:
                 arrays.append(build_array(column, rows, buffers))
             except UndecodableValue as error:
@@ -176,8 +216,8 @@ def _error(fault: RowFault, where: Where) -> BinlogError:
     if fault.kind == "type":
         number = int(fault.reason)
         return BinlogError("BINLOG-024", place, values={"event": event_of(number).name})
-    if fault.kind == "value" and table is not None:
-        column = table.columns[fault.column]
+    if fault.kind == "value" and fault.sink is not None:
+        column = fault.sink.label.columns[fault.column]
         return BinlogError("BINLOG-021", place, f"the value {fault.reason}", {"column": column.name})
-    code = {"image": "BINLOG-025", "unmapped": "BINLOG-026"}.get(fault.kind, "BINLOG-023")
+    code = {"image": "BINLOG-037", "unmapped": "BINLOG-026"}.get(fault.kind, "BINLOG-023")
     return BinlogError(code, place, fault.reason)

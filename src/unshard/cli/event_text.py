@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from unshard.binlog.images import Change, Rows
+from unshard.binlog.images import ABSENT, Change, Rows
 from unshard.binlog.listing import Shown
 from unshard.model.table import Column
 
@@ -132,7 +132,9 @@ def total_json(totals: Totals) -> str:
 
 
 def value_text(value: Any, column: Column, *, full: bool) -> str:
-    """A value as a literal: NULL, 12, 3.50, 'text', x'00ff'."""
+    """A value as a literal: NULL, 12, 3.50, 'text', x'00ff'; `?` for one that the log doesn't tell."""
+    if value is ABSENT:
+        return "?"
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
@@ -164,7 +166,7 @@ def _change(change: Change, rows: Rows, full: bool) -> str:
             parts.append(f"*{column.name}={before} -> {after}")
         else:
             image = change.after if change.before is None else change.before
-            if image is not None:
+            if image is not None and image[number] is not ABSENT:
                 parts.append(f"{column.name}={value_text(image[number], column, full=full)}")
     mark = "+" if change.before is None else "-" if change.after is None else "~"
     return f"{mark} {'  '.join(parts)}"
@@ -175,7 +177,9 @@ def _row_form(change: Change, rows: Rows) -> dict[str, Any]:
     form: dict[str, Any] = {}
     for side, image in (("before", change.before), ("after", change.after)):
         if image is not None:
-            form[side] = {name: _json_value(value) for name, value in zip(names, image, strict=True)}
+            form[side] = {
+                name: _json_value(value) for name, value in zip(names, image, strict=True) if value is not ABSENT
+            }
     if change.before is not None and change.after is not None:
         form["changed"] = [names[number] for number in sorted(change.changed)]
     return form

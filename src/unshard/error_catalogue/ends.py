@@ -65,9 +65,6 @@ SOURCE: dict[str, Entry] = {
     "SOURCE-031": Entry(
         "the source's binlog_format is {format}", "SET GLOBAL binlog_format = 'ROW', reconnect clients"
     ),
-    "SOURCE-032": Entry(
-        "the source's binlog_row_image is {image}", "SET GLOBAL binlog_row_image = 'FULL', reconnect clients"
-    ),
     "SOURCE-033": Entry(
         "the source's user {user} lacks: {missing}", "GRANT {missing} ON *.* to this user (SELECT: the tables suffice)"
     ),

@@ -59,6 +59,21 @@ SYNC: dict[str, Entry] = {
         "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
         "remove the task's copy and its tables in the meta-schema, and start again from nothing",
     ),
+    "SYNC-030": Entry(
+        "a row image lacks what finds its row in the target {target}: its key column {missing}",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        "a target table with the source's own primary key does without",
+    ),
+    "SYNC-031": Entry(
+        "an INSERT's row image lacks columns whose default is no constant: {missing}",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        "or insert the row in the target by hand and start behind it",
+    ),
+    "SYNC-032": Entry(
+        "an INSERT's row image lacks column {column}, which column mapping {rule} reads",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        "or insert the row in the target by hand and start behind it",
+    ),
 }
 
 DDL: dict[str, Entry] = {

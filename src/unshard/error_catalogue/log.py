@@ -57,10 +57,6 @@ BINLOG: dict[str, Entry] = {
         "a {event} event stands among row events and can't be decoded",
         "look at it with mariadb-binlog; turn off at the source what writes it, and copy the tables again",
     ),
-    "BINLOG-025": Entry(
-        "a row image has not all columns of its table",
-        "set binlog_row_image=FULL on the source (globally, and in sessions that are open), then copy the table again",
-    ),
     "BINLOG-026": Entry(
         "rows of a table that no TABLE_MAP event names",
         "start at the beginning of a transaction; if the position was not set by hand, report this as a bug",
@@ -95,6 +91,11 @@ BINLOG: dict[str, Entry] = {
         "the structure of the table isn't known",
         "set binlog_row_metadata=FULL on the source for what it writes from now on, or name a server to read the "
         "structure from: options host, port, user and password",
+    ),
+    "BINLOG-037": Entry(
+        "a row event has images without any column, so how many rows it holds can't be told",
+        "MySQL writes that for INSERT ... VALUES () with binlog_row_image=MINIMAL: insert the row in the target by "
+        "hand and start after it, and set binlog_row_image=FULL on the source, or dump again",
     ),
 }
 

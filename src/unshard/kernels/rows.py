@@ -18,6 +18,8 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringA
 from cython.cimports.libc.stdint import int64_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels.columns import Bytes
+from cython.cimports.unshard.kernels.partial import PartialSink
+from cython.cimports.unshard.kernels.row_header import all_present
 from cython.cimports.unshard.kernels.sink import RowSink
 
 from unshard.kernels.sink import RowFault
@@ -28,6 +30,7 @@ _INSERT = cython.declare(cython.int, 1)  # the four as `unshard.model.change.Op`
 _BEFORE = cython.declare(cython.int, 2)
 _AFTER = cython.declare(cython.int, 3)
 _DELETE = cython.declare(cython.int, 4)
+_PARTIAL_UPDATE = cython.declare(cython.int, 39)
 
 
 class Resolver(Protocol):
@@ -38,6 +41,13 @@ class Resolver(Protocol):
 
     def choose(self, table_map: Any, offset: int) -> Any:
         """The RowSink that its rows go to, or None to leave them out."""
+
+    def special(self, table_map: Any, before: bytes | None, after: bytes | None, diffs: bool, offset: int) -> Any:
+        """The PartialSink for images that lack columns or (`diffs`) may hold differences of JSON documents.
+
+        Asked once for each such event of a table that was chosen. `before` and `after` are its bitmaps of the
+        columns present, None for the image that an INSERT or a DELETE has not.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +107,9 @@ def _map_table(maps: dict, at: Bytes, stop: Bytes, offset: int64_t, resolver: ob
 
 
 @cython.cfunc
-def _full_image(at: Bytes, stop: Bytes, count: cython.Py_ssize_t, offset: int64_t) -> Bytes:
-    """Pass a columns-present bitmap, all of whose `count` bits must be set."""
-    size: cython.Py_ssize_t = (count + 7) >> 3
-    if stop - at < size:
-        raise RowFault("event", offset, "a row event ends within its header")
-    bit: cython.Py_ssize_t
-    for bit in range(count):
-        if not at[bit >> 3] & (1 << (bit & 7)):
-            raise RowFault("image", offset, f"column number {bit + 1} is not in the row image")
-    return at + size
-
-
-@cython.cfunc
 def _read_rows(
-    sink: RowSink,
+    mapped: _Mapped,
+    resolver: object,
     kind: cython.int,
     at: Bytes,
     stop: Bytes,
@@ -119,6 +117,7 @@ def _read_rows(
     seq: int64_t,
 ) -> int64_t:
     """All rows of one event, from the column count on. Returns the next free `seq`."""
+    sink: RowSink = mapped.sink
     count: cython.Py_ssize_t = at[0] if stop - at > 0 else 0
     if stop - at > 3 and at[0] == 252:  # counts above 250 take two bytes more
         count = at[1] | (at[2] << 8)
@@ -126,17 +125,52 @@ def _read_rows(
     at += 1
     if at > stop or count != sink.count:
         raise RowFault("event", offset, f"rows of {count} columns for a TABLE_MAP of {sink.count}")
-    at = _full_image(at, stop, count, offset)
-    update: cython.bint = kind == 24 or kind == 31
-    if update:
-        at = _full_image(at, stop, count, offset)
+    update: cython.bint = kind == 24 or kind == 31 or kind == _PARTIAL_UPDATE
     op: cython.int = _BEFORE if update else _INSERT if kind == 23 or kind == 30 else _DELETE
+    size: cython.Py_ssize_t = (count + 7) >> 3
+    second: Bytes = at + size if update else at
+    if stop - second < size:
+        raise RowFault("event", offset, "a row event ends within its header")
+    if kind == _PARTIAL_UPDATE or not all_present(at, count) or not all_present(second, count):
+        before: object = None if op == _INSERT else PyBytes_FromStringAndSize(cython.cast(cython.p_char, at), size)
+        after: object = None if op == _DELETE else PyBytes_FromStringAndSize(cython.cast(cython.p_char, second), size)
+        special: PartialSink = resolver.special(mapped.table_map, before, after, kind == _PARTIAL_UPDATE, offset)
+        return _read_special(special, op, kind == _PARTIAL_UPDATE, second + size, stop, offset, seq)
+    at = second + size
     if not sink.mark(offset):
         raise MemoryError
     while at < stop:
         at = sink.read(at, stop, op, seq)
         if at != cython.NULL and update:
             at = sink.read(at, stop, _AFTER, seq)
+        if at == cython.NULL:
+            raise sink.fault(offset)
+        seq += 1
+    return seq
+
+
+@cython.cfunc
+def _read_special(
+    sink: PartialSink,
+    op: cython.int,
+    options: cython.bint,
+    at: Bytes,
+    stop: Bytes,
+    offset: int64_t,
+    seq: int64_t,
+) -> int64_t:
+    """As `_read_rows`, for images of some columns, and for after images that begin with value options."""
+    if (sink.shown_after if op == _INSERT else sink.shown_before) == 0:
+        raise RowFault("image", offset, "its row images hold no column", sink)
+    if not sink.mark(offset):
+        raise MemoryError
+    while at < stop:
+        at = sink.read_some(at, stop, op, seq)
+        if at != cython.NULL and op == _BEFORE:
+            if options:
+                at = sink.read_options(at, stop, offset)
+            if at != cython.NULL:
+                at = sink.read_some(at, stop, _AFTER, seq)
         if at == cython.NULL:
             raise sink.fault(offset)
         seq += 1
@@ -229,7 +263,7 @@ def _walk(
         at += _HEADER
         if kind == 19:
             _map_table(maps, at, stop, offset, resolver)
-        elif 23 <= kind <= 25 or 30 <= kind <= 32:
+        elif 23 <= kind <= 25 or 30 <= kind <= 32 or kind == _PARTIAL_UPDATE:
             at = _rows_header(kind, at, stop, offset)
             mapped = maps.get(_table_id(base + offset + _HEADER))
             if mapped is None:
@@ -237,7 +271,7 @@ def _walk(
             if mapped.sink is None:
                 skipped += 1
             else:
-                seq = _read_rows(mapped.sink, kind, at, stop, offset, seq)
+                seq = _read_rows(mapped, resolver, kind, at, stop, offset, seq)
                 events += 1
         elif not passed[kind]:
             raise RowFault("type", offset, str(kind))

@@ -9,6 +9,7 @@ cdef class Scanner:
     cdef readonly unsigned int timestamp, first_timestamp, last_timestamp
     cdef readonly long long transactions, row_events, group_rows
     cdef readonly set tables
+    cdef readonly bint partial_images
 
     cdef const unsigned char[::1] _data
     cdef Bytes _base
@@ -18,6 +19,7 @@ cdef class Scanner:
 
     # tables: those of the open group, and where a name was seen last, by its hash
     cdef list _group_tables
+    cdef bint _group_partial
     cdef long long _slot_at[1024]
     cdef int _slot_length[1024]
 

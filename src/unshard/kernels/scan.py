@@ -16,6 +16,7 @@ from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels import kinds
 from cython.cimports.unshard.kernels.checksum import intact
 from cython.cimports.unshard.kernels.gtids import read_tagged
+from cython.cimports.unshard.kernels.row_header import lacks_columns
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32, u64
 
 HEADER = cython.declare(cython.int, 19)
@@ -50,8 +51,9 @@ class Scanner:
     """One walk over `data[start:size]`. Made, run and closed by `binlog.index.walk`.
 
     After `run` handed back, `offset`, `event` and `length` tell the event it stands at (not yet walked over).
-    `end` is the last boundary between groups; `transactions`, `row_events`, the timestamps (unix seconds), `tables`
-    and the GTIDs speak of the whole groups before it, `group_*` of the open one.
+    `end` is the last boundary between groups; `transactions`, `row_events`, the timestamps (unix seconds), `tables`,
+    `partial_images` (an image lacks columns) and the GTIDs speak of the whole groups before it, `group_*` of the open
+    one.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Scanner:
         self._group_tables = []
         self._runs = []
         self.transactions = self.row_events = self.group_rows = 0
+        self.partial_images = self._group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = 0
         self.state = kinds.OUTSIDE
         self.event = self.group_flags = 0
@@ -130,7 +133,7 @@ class Scanner:
 
     def drop_group_rows(self) -> None:
         """Forget the rows and tables of the open group: it was rolled back."""
-        self.group_rows = 0
+        self.group_rows = self._group_partial = 0
         self._group_tables = []
 
     def group_gtid(self):
@@ -187,6 +190,7 @@ class Scanner:
             if self.state != kinds.OPEN:
                 return kinds.AT_UNEXPECTED
             self.group_rows += 1
+            self._group_partial |= lacks_columns(self.event, at + HEADER, self._body())
             self.offset += self.length
             return kinds.GO
         if kind in (kinds.TABLE_MAP, kinds.NOTE):
@@ -314,7 +318,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def _begin(self) -> cython.void:
         self.group_start = self.offset
-        self.group_rows = 0
+        self.group_rows = self._group_partial = 0
         self.group_flags = 0
         self._origin_length = 0
 
@@ -323,7 +327,8 @@ class Scanner:
     def _commit(self) -> cython.int:
         self.transactions += 1
         self.row_events += self.group_rows
-        self.group_rows = 0
+        self.partial_images |= self._group_partial
+        self.group_rows = self._group_partial = 0
         if self._group_tables:
             self.tables.update(self._group_tables)
             self._group_tables = []

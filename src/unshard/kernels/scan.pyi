@@ -16,6 +16,7 @@ class Scanner:
     tables: set[tuple[bytes, bytes]]
     group_start: int
     group_rows: int
+    partial_images: bool
     group_flags: int
     in_group: bool
     grouped: bool

@@ -62,8 +62,8 @@ REASONS = ("", "goes beyond the end of its event", "is no value of its type", "p
 class RowFault(Exception):
     """Bytes that can't be read: `offset` is the event's, `column` an index or -1 where the event itself is bad.
 
-    `kind` is `event` (broken framing), `type` (an event of a kind that is not handled), `image` (columns missing from
-    the row image), `unmapped` (rows without a TABLE_MAP) or `value`.
+    `kind` is `event` (broken framing), `type` (an event of a kind that is not handled), `image` (row images without a
+    column), `unmapped` (rows without a TABLE_MAP) or `value`.
     """
 
     def __init__(self, kind: str, offset: int, reason: str, sink: RowSink | None = None, column: int = -1) -> None:
@@ -195,7 +195,7 @@ class RowSink:
     @cython.exceptval(check=False)
     def grow(self) -> cython.bint:
         """Room for twice the rows."""
-        capacity: cython.Py_ssize_t = 2 * self.capacity if self.capacity else 64
+        capacity: cython.Py_ssize_t = 2 * self.capacity if self.capacity else 16
         ops: cython.p_void = realloc(self.ops, capacity)
         if ops == cython.NULL:
             return False

@@ -10,6 +10,8 @@ import pyarrow as pa
 class Op(IntEnum):
     """What an image or a change is. UPDATE_BEFORE and UPDATE_AFTER stand side by side with one `seq`.
 
+    INSERT_SET is an INSERT whose `row` names its columns itself: `a`=1,`b`=2.
+
     SEEN is no change: across a shuffle it carries, in `seq`, how many changes of `target` a range held.
     """
 
@@ -19,6 +21,7 @@ class Op(IntEnum):
     UPDATE_AFTER = 3
     DELETE = 4
     UPDATE = 5
+    INSERT_SET = 6
 
 
 IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.int64(), nullable=False))

@@ -22,7 +22,7 @@ _MARIADB_GLOBAL = (("REPLICATION SLAVE",), ("BINLOG MONITOR", "REPLICATION CLIEN
 
 
 def check_requirements(connection: Any, server: Server, source: str) -> None:
-    """Raise the first lack of this source: binlog off, its format, its row image, a missing privilege.
+    """Raise the first lack of this source: binlog off, its format, a missing privilege.
 
     `connection` is one that `mysql.connection.session` watches over. Reads only, so it may be called at any time.
     """
@@ -31,7 +31,7 @@ def check_requirements(connection: Any, server: Server, source: str) -> None:
         str(name).lower(): str(value).upper()
         for name, value in rows(
             connection,
-            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image')",
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format')",
         )
     }
     if settings.get("log_bin") not in ("ON", "1"):
@@ -39,9 +39,6 @@ def check_requirements(connection: Any, server: Server, source: str) -> None:
     form = settings.get("binlog_format", "ROW")  # MySQL 9 may have no such variable any more: ROW is all it has
     if form != "ROW":
         raise SourceError("SOURCE-031", where, values={"format": form})
-    image = settings.get("binlog_row_image", "FULL")
-    if image != "FULL":
-        raise SourceError("SOURCE-032", where, values={"image": image})
     missing = missing_privileges([str(row[0]) for row in rows(connection, "SHOW GRANTS")], server.flavour)
     if missing:
         user = rows(connection, "SELECT CURRENT_USER()")[0][0]

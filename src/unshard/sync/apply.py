@@ -119,7 +119,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     if statement.op is Op.UPDATE and not target.ordered:
         records, duplicates = _counts(connection)
         missing = records - duplicates
-    elif statement.op is Op.INSERT:
+    elif statement.op in (Op.INSERT, Op.INSERT_SET):
         missing = 0
     else:
         missing = max(0, statement.rows - statement.may_miss - found)

@@ -40,7 +40,7 @@ class TargetPlan:
     `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
     table lives in one partition and keeps the order of its changes: its key alone doesn't tell which
     changes may pass each other. `bytewise` are key columns whose text has to be compared byte by byte, `documents`
-    those that the target holds as JSON.
+    those that the target holds as JSON, `times` those of `columns` that it may renew by itself with an UPDATE.
     """
 
     id: int
@@ -51,16 +51,22 @@ class TargetPlan:
     keyless: bool = False
     bytewise: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
+    times: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot)."""
+    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot).
+
+    `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
+    known in batches with such images only.
+    """
 
     table: Table
     target: TargetPlan
     mapping: ColumnMapping | None = None
     after: Position | None = None
+    defaults: tuple[tuple[str, str], ...] = ()
 
     def fingerprint(self) -> str:
         """A digest of all that decides how rows become SQL; equal in every attempt at a batch."""
@@ -68,7 +74,7 @@ class TablePlan:
         target = self.target
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
         parts.append(sorted(target.documents))
-        text = json.dumps([*parts, repr(self.mapping), str(self.after)])
+        text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -44,7 +44,7 @@ def encode(
     target = plan.target
     op = batch.column(0).to_numpy(zero_copy_only=False)
     before = np.flatnonzero(op == Op.UPDATE_BEFORE)
-    key = _keys(plan, batch)
+    key = keys_of(plan, batch)
     new_op = np.where(op == Op.UPDATE_AFTER, np.int8(Op.UPDATE), op).astype(np.int8)
     kept = np.ones(len(op), dtype=bool)
     if target.ordered:
@@ -81,7 +81,8 @@ def encode(
     return pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA), seen
 
 
-def _keys(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
+def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
+    """The key text of every image."""
     target = plan.target
     columns, values = _chosen(plan, batch, target.key)
     arrays = [_exact(value) for value in values]
@@ -109,7 +110,7 @@ def _rows(plan: TablePlan, batch: pa.RecordBatch, op: np.ndarray) -> pa.Array:
         return _scatter(_tuples(plan, batch, op != Op.DELETE), op != Op.DELETE)
     updates = op == Op.UPDATE
     inserts = op == Op.INSERT
-    assigned = _scatter(_assignments(plan, batch, updates), updates)
+    assigned = _scatter(assignments(plan, batch, updates), updates)
     return pc.coalesce(assigned, _scatter(_tuples(plan, batch, inserts), inserts))
 
 
@@ -119,9 +120,10 @@ def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Ar
     return _render_columns(plan, batch, wanted, prefixes, b"),")
 
 
-def _assignments(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:
+def assignments(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, suffix: bytes = b"") -> pa.Array:
+    """`a`=1,`b`=2 of the target's columns and then `suffix`, for the images that are wanted."""
     names = [quote_name(name).encode() + b"=" for name in plan.target.columns]
-    return _render_columns(plan, batch, wanted, [(b"," if i else b"") + name for i, name in enumerate(names)], b"")
+    return _render_columns(plan, batch, wanted, [(b"," if i else b"") + name for i, name in enumerate(names)], suffix)
 
 
 def _render_columns(

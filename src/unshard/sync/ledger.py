@@ -10,7 +10,7 @@ from typing import Any
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
 
-_COLUMN = {Op.INSERT: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
+_COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
 
 @dataclass(frozen=True, slots=True)

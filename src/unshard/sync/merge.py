@@ -3,6 +3,7 @@
 | change | statement | rows a statement |
 |---|---|---|
 | INSERT | `INSERT INTO … VALUES (…),(…)` | many |
+| INSERT of some columns | `INSERT INTO … SET …` | one |
 | UPDATE | `INSERT INTO … VALUES (…),(…) ON DUPLICATE KEY UPDATE …` | many |
 | DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
 | UPDATE, ordered table | `UPDATE … SET … WHERE … LIMIT 1` | one |
@@ -120,7 +121,8 @@ def _statements(
 ) -> Iterator[Statement]:
     target = targets[int(columns.target[start])]
     op = Op(int(columns.op[start]))
-    alone = not shape.multiple_rows or (target.ordered and op is Op.UPDATE) or (target.keyless and op is Op.DELETE)
+    alone = not shape.multiple_rows or op is Op.INSERT_SET
+    alone = alone or (target.ordered and op is Op.UPDATE) or (target.keyless and op is Op.DELETE)
     window = sizes[start:end] - (sizes[start - 1] if start else 0)
     for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
         first, last = start + a, start + b
@@ -134,6 +136,8 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
         where = _where(target, columns.key.slice(start, end))
         return b"DELETE FROM " + table + b" WHERE " + where + (b" LIMIT 1" if target.keyless else b"")
     rows = columns.row.slice(start, end)
+    if op is Op.INSERT_SET:
+        return b"INSERT INTO " + table + b" SET " + rows
     if op is Op.INSERT:
         return _insert(target) + rows[:-1]
     if target.ordered:

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.binlog.partial import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import UnshardError, Where
@@ -37,13 +38,14 @@ from unshard.sync.encode import encode
 from unshard.sync.ledger import Entry, Ledger, Report, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order
+from unshard.sync.partial import encode_partial, map_partial
 from unshard.transform.column_mapping import apply_mapping
 
-Images = tuple[TablePlan, pa.RecordBatch]
+Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
 
 
 def decode(plan: BatchPlan, piece: Range) -> list[Images]:
-    """Step *decode*: the row images of one range, a batch per table."""
+    """Step *decode*: the row images of one range, a batch per table, more of them where images lack columns."""
     plans = plan.by_name()
 
     def wanted(table_map: TableMap, offset: int) -> Table | None:
@@ -64,14 +66,23 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
             maps=piece.maps,
             where=where,
         )
-    return [(plans[table.name], batch) for table, batch in decoded]
+    whole: list[Images] = [(plans[table.name], batch) for table, batch in decoded]
+    return whole + [(plans[images.table.name], images) for images in decoded.partial]
 
 
 def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
     """Step *map*: column mapping, before keys are formed."""
-    return [
-        (table, apply_mapping(batch, table.mapping) if table.mapping is not None else batch) for table, batch in images
-    ]
+    return [(table, _mapped(plan, table, batch)) for table, batch in images]
+
+
+def _mapped(plan: BatchPlan, table: TablePlan, batch: pa.RecordBatch | PartialImages) -> pa.RecordBatch | PartialImages:
+    if isinstance(batch, PartialImages):
+        return map_partial(table, batch, _where(plan, batch))
+    return apply_mapping(batch, table.mapping) if table.mapping is not None else batch
+
+
+def _where(plan: BatchPlan, images: PartialImages) -> Where:
+    return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
 
 
 def encode_changes(
@@ -81,7 +92,10 @@ def encode_changes(
     seen: Counter[int] = Counter()
     batches = []
     for table, batch in images:
-        encoded, changes = encode(table, batch, plan.shape.partitions, mine)
+        if isinstance(batch, PartialImages):
+            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, _where(plan, batch))
+        else:
+            encoded, changes = encode(table, batch, plan.shape.partitions, mine)
         batches.append(encoded)
         seen[table.target.id] += changes
     found = pa.Table.from_batches(batches, ENCODED_SCHEMA)

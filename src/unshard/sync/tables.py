@@ -9,10 +9,14 @@ from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.model.shape import misfits
 from unshard.model.table import Column, Table, TableName
+from unshard.mysql.defaults import constant_defaults
 from unshard.sync.batch import TablePlan, TargetPlan
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
+
+RENEWED = frozenset({"timestamp", "datetime"})
+"""Types that ON UPDATE CURRENT_TIMESTAMP is for."""
 
 FLOATING = frozenset({"float", "double"})
 
@@ -43,11 +47,18 @@ class TableRules:
         self._known.clear()
         self._targets.clear()
 
-    def plans(self, names: Iterable[TableName], begin: Position) -> tuple[TablePlan, ...]:
-        """The plans, for a batch from `begin` on, of those tables that the rules let through, in order of names."""
+    def plans(
+        self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
+    ) -> tuple[TablePlan, ...]:
+        """The plans, for a batch from `begin` on, of those tables that the rules let through, in order of names.
+
+        Images that lack columns can't be folded into one another, so with any in the batch all its tables are ordered.
+        """
         plans = [
             replace(self._plan(name), after=self._after(name, begin)) for name in sorted(names) if self.allows(name)
         ]
+        if partial_images:
+            plans = [self._in_order(plan) for plan in plans]
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
 
@@ -55,6 +66,10 @@ class TableRules:
         if name not in self._known:
             self._known[name] = self._make_plan(name)
         return self._known[name]
+
+    def _in_order(self, plan: TablePlan) -> TablePlan:
+        defaults = constant_defaults(self.structure(plan.table.name))
+        return replace(plan, target=replace(plan.target, ordered=True), defaults=tuple(sorted(defaults.items())))
 
     def _after(self, name: TableName, begin: Position) -> Position | None:
         """The table's own snapshot while it lies ahead: one that is passed is forgotten with the next checkpoint."""
@@ -87,13 +102,15 @@ def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
     if faults:
         raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
     columns = tuple(column.name for column in written)
+    times = frozenset(column.name for column in written if column.type in RENEWED)
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")
-        return TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, bytewise=text, documents=json)
+        plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times)
+        return replace(plan, bytewise=text, documents=json)
     own = tuple(upstream.column(name).name for name in key)
     ordered = len(target.unique_keys) > 1 or any(_ambiguous(target.column(name)) for name in key)
-    return TargetPlan(0, target.name, columns, own, ordered=ordered)
+    return TargetPlan(0, target.name, columns, own, ordered=ordered, times=times)
 
 
 def _ambiguous(column: Column) -> bool:

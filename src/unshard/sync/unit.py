@@ -14,7 +14,7 @@ from typing import Protocol
 
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
-from unshard.sync.batch import BatchPlan
+from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.follow import Ddl, Log, Move, Rows, Work, next_work
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Report, balance
@@ -121,13 +121,17 @@ class SyncUnit:
                 self._arrive(end)
 
     def _apply(self, work: Rows) -> None:
-        tables = self.rules.plans(work.extent.tables, work.begin)
+        tables = self._tables(work)
         if tables:
             self.meter.doing = "batch"
             plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1)
             self.journal.open(self._at, work.end, plan.to_json(), plan.shape.partitions)
             self._run(plan, work)
         self._arrive(work.end)
+
+    def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
+        extent = work.extent
+        return self.rules.plans(extent.tables, work.begin, partial_images=extent.partial_images)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
@@ -149,7 +153,7 @@ class SyncUnit:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         # the checkpoint may lie before moves that were never saved, and with it its GTIDs
         work = replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
-        tables = self.rules.plans(work.extent.tables, work.begin)
+        tables = self._tables(work)
         plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
         self._run(plan, work)
         self._arrive(work.end)

@@ -110,7 +110,8 @@ class _RangeReader:
             offsets=True,
             where=Where(file=piece.path),
         )
-        for table, batch in decoded:
+        partial = [side for images in decoded.partial for side in images.sides()]
+        for table, batch in [*decoded, *partial]:
             for at in range(0, len(batch), _ROWS_AT_ONCE):
                 yield convert(table, batch.slice(at, _ROWS_AT_ONCE), path.name, log, wanted)
 

@@ -1,0 +1,69 @@
+"""Row images that lack columns, as `binlog_row_image` MINIMAL, NOBLOB and FULL_NODUP have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.model.change import IMAGE_FIELDS, Op
+from unshard.model.table import Column, Table
+
+
+class Present(NamedTuple):
+    """The numbers of the columns that the images of an event have; None for the image that it has not.
+
+    An INSERT has no image before, a DELETE none after.
+    """
+
+    before: frozenset[int] | None
+    after: frozenset[int] | None
+
+    def either(self, count: int) -> tuple[int, ...]:
+        """The columns that either image has, in table order."""
+        return tuple(n for n in range(count) if any(images is not None and n in images for images in self))
+
+    def lacks_columns(self, count: int) -> bool:
+        """Whether an image has not all `count` columns."""
+        return any(images is not None and len(images) < count for images in self)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialImages:
+    """Images of one table that have the same columns.
+
+    `batch` holds `op`, `seq`, then `columns`: those that either image has, in table order. A column that an image
+    lacks is NULL there, so only `present` tells it from a NULL. What `decode_range` adds to batches stands behind.
+    `offset` is that of the first event.
+    """
+
+    table: Table
+    present: Present
+    columns: tuple[Column, ...]
+    batch: pa.RecordBatch
+    offset: int
+
+    def sides(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """The images before and those after by themselves, each with a Table of just the columns that they have."""
+        names = [column.name for column in self.columns]
+        is_after = pc.is_in(self.batch.column(0), pa.array([Op.INSERT, Op.UPDATE_AFTER], pa.int8()))
+        for present, chosen in zip(self.present, (pc.invert(is_after), is_after), strict=True):
+            if present is not None:
+                columns = tuple(self.table.columns[number] for number in sorted(present))
+                absent = [
+                    n
+                    for n, name in enumerate(names, len(IMAGE_FIELDS))
+                    if name not in {column.name for column in columns}
+                ]
+                kept = [n for n in range(self.batch.num_columns) if n not in absent]
+                yield replace(self.table, columns=columns), self.batch.filter(chosen).select(kept)
+
+
+def present_columns(bitmap: bytes | None, count: int) -> frozenset[int] | None:
+    """The numbers of the set bits of a columns-present bitmap."""
+    if bitmap is None:
+        return None
+    return frozenset(number for number in range(count) if bitmap[number >> 3] >> (number & 7) & 1)
