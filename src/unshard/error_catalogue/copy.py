@@ -88,6 +88,11 @@ LOAD: dict[str, Entry] = {
         "resume the task; if it comes again, report it",
         retryable=True,
     ),
+    "LOAD-011": Entry(
+        "the target can't create the source's {what}: {statement}",
+        "create it on the target by hand, with the same columns and what the target has for the thing that the cause"
+        " names (a key's collation must tell the same values apart), then resume; what is there is taken as it is",
+    ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
         "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import MySQLdb
+
 from unshard.errors import LoadError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.create_sql import create_database, create_table
@@ -17,6 +19,9 @@ from unshard.source.snapshot import next_counter
 
 Route = Callable[[TableName], TableName]
 _LOCK_SECONDS = 60
+_SCHEMA = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
+_NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 4161})
+"""Syntax, character set, not supported yet, collation and set, collation, engine, function, generated column, type."""
 
 
 def prepare(
@@ -25,22 +30,38 @@ def prepare(
     """Create what the target lacks and check what it has; the structure of each source table.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
-    table doesn't fit.
+    table doesn't fit, LOAD-011 where the target can't create what the source has.
     """
     found: dict[TableName, Table] = {}
     for table in contents.tables:
         target = route(table.name)
+        where = Where(source, str(table.name))
         statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
-        rows(connection, create_database(statement, target.schema))
+        if not rows(connection, _SCHEMA, (target.schema,)):
+            _create(connection, create_database(statement, target.schema), f"database {target.schema}", where)
         found[table.name] = table.structure or _described(connection, table, scratch_schema, source)
         rows(connection, f"USE {quote_name(target.schema)}")
-        rows(connection, create_table(table.create_sql, table.name.schema, target, route))
         there = read_table(connection, target)
+        if there is None:
+            text = create_table(table.create_sql, table.name.schema, target, route)
+            _create(connection, text, f"table {target}", where)
+            there = read_table(connection, target)
         faults = misfits(found[table.name], there) if there else ["it is gone again"]
         if faults:
             values = {"target": str(target), "faults": "; ".join(faults)}
-            raise LoadError("LOAD-004", Where(source, str(table.name)), values=values)
+            raise LoadError("LOAD-004", where, values=values)
     return found
+
+
+def _create(connection: Any, statement: str, what: str, where: Where) -> None:
+    """Run a CREATE statement of the source, which a target of another flavour or version may not understand."""
+    try:
+        rows(connection, statement)
+    except MySQLdb.Error as error:
+        if error.args[0] not in _NOT_UNDERSTOOD:
+            raise
+        cause = f"{error.args[0]}: {error.args[1]}"
+        raise LoadError("LOAD-011", where, cause, {"what": what, "statement": statement}) from error
 
 
 def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
