@@ -12,7 +12,7 @@ from importlib import import_module
 
 from bench.plot import bars
 
-BENCHES = ("decode", "load", "sync", "latency", "backlog")
+BENCHES = ("decode", "load", "sync", "latency", "scale", "backlog")
 
 
 def main() -> None:

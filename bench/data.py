@@ -81,11 +81,25 @@ def wide(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int =
     return _write(server, schema, WIDE_TABLE.format(name="wide"), statements(), rows, -(-rows // 500))
 
 
+def shards(server: MariadbServer, schema: str, *, tables: int, rows: int, seed: int = 4) -> Written:
+    """Rows of sysbench's shape over that many tables `shard_1` …, 20 a transaction, each table in turn."""
+    source = random.Random(seed)
+    names = [f"shard_{number}" for number in range(1, tables + 1)]
+    statements = (
+        f"INSERT INTO {names[turn % tables]} VALUES "
+        + ",".join(_sysbench_row(source, number) for number in range(first + 1, min(first + 20, rows) + 1))
+        for turn, first in enumerate(range(0, rows, 20))
+    )
+    creates = [SYSBENCH_TABLE.format(name=name) for name in names]
+    return _write(server, schema, creates, statements, rows, -(-rows // 20))
+
+
 def _write(
-    server: MariadbServer, schema: str, table: str, statements: Iterable[str], rows: int, transactions: int
+    server: MariadbServer, schema: str, table: str | list[str], statements: Iterable[str], rows: int, transactions: int
 ) -> Written:
-    """Make the table, then write in a binlog file that begins and ends with the statements."""
-    server.run(f"CREATE DATABASE IF NOT EXISTS {schema}", f"USE {schema}", table, "FLUSH BINARY LOGS")
+    """Make the table or tables, then write in a binlog file that begins and ends with the statements."""
+    creates = [table] if isinstance(table, str) else table
+    server.run(f"CREATE DATABASE IF NOT EXISTS {schema}", f"USE {schema}", *creates, "FLUSH BINARY LOGS")
     file = server.binlog_files()[-1]
     connection = server.connection(schema)
     try:

@@ -35,15 +35,27 @@ def engine(folder: Path) -> Iterator[SparkSession]:
 
 
 def subtask(
-    spark: SparkSession, source: MariadbServer, target: MariadbServer, folder: Path, *, mode: str, start: str = ""
+    spark: SparkSession,
+    source: MariadbServer,
+    target: MariadbServer,
+    folder: Path,
+    *,
+    mode: str,
+    start: str = "",
+    into: str = "",
 ) -> Subtask:
-    """The one subtask of a task without rules; `start` is a binlog file for mode `incremental`."""
+    """The one subtask of a task; `start` is a binlog file for mode `incremental`.
+
+    It has no rules, or with `into` one: all tables `shard_…` of schema `bench` into that one.
+    """
+    route = f"shards: {{schema-pattern: bench, table-pattern: 'shard_*', target-schema: bench, target-table: {into}}}"
     meta = f"meta: {{binlog-name: {start}, binlog-pos: 4}}" if start else ""
     task = parse_task(f"""
 name: bench
 task-mode: {mode}
 target-database: {{host: 127.0.0.1, port: {target.port}, user: root}}
-mysql-instances: [{{source-id: s1, loader-config-name: l, {meta}}}]
+routes: {{{route if into else ""}}}
+mysql-instances: [{{source-id: s1, loader-config-name: l, route-rules: [{"shards" if into else ""}], {meta}}}]
 loaders: {{l: {{dir: {folder}/dump}}}}
 """)
     upstream = parse_source(f"""
