@@ -22,11 +22,27 @@ FLOATING = frozenset({"float", "double"})
 
 
 @dataclass(slots=True)
+class TargetTables:
+    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one."""
+
+    read: Callable[[TableName], Table | None]
+    _known: dict[TableName, Table | None] = field(default_factory=dict)
+
+    def get(self, name: TableName) -> Table | None:
+        """None where the target has no such table."""
+        if name not in self._known:
+            self._known[name] = self.read(name)
+        return self._known[name]
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
+@dataclass(slots=True)
 class TableRules:
     """A source's rules and what they gave for the tables met so far.
 
-    `structure` gives an upstream table as of the current place of the log, `target_table` the target's own
-    structure; both are asked once a table until `forget`.
+    `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
     """
 
     source: str
@@ -34,10 +50,9 @@ class TableRules:
     router: Router
     mapper: ColumnMapper
     structure: Callable[[TableName], Table]
-    target_table: Callable[[TableName], Table | None]
+    targets: TargetTables
     after: Mapping[TableName, Position]
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
-    _targets: dict[TableName, Table | None] = field(default_factory=dict)
 
     def allows(self, name: TableName) -> bool:
         return self.allow.allows(name)
@@ -45,7 +60,7 @@ class TableRules:
     def forget(self) -> None:
         """Drop what is cached. Called after a DDL, which may change either side."""
         self._known.clear()
-        self._targets.clear()
+        self.targets.forget()
 
     def plans(
         self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
@@ -80,9 +95,7 @@ class TableRules:
         upstream = self.structure(name)
         target_name = self.router.route(name)
         where = Where(source=self.source, table=str(name))
-        if target_name not in self._targets:
-            self._targets[target_name] = self.target_table(target_name)
-        target = self._targets[target_name]
+        target = self.targets.get(target_name)
         if target is None:
             raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
         return TablePlan(

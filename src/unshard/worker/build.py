@@ -34,7 +34,7 @@ from unshard.sync.batch import Shape
 from unshard.sync.journal import Journal
 from unshard.sync.plan import Planner
 from unshard.sync.statement import SourceTraits, Statements
-from unshard.sync.tables import TableRules
+from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
@@ -178,12 +178,10 @@ def _sync(
     router = Router(config.routes, config.case_sensitive)
     journal = Journal(target, meta, name)
 
-    def target_table(table: TableName) -> Table | None:
-        return journal.on_target(lambda connection: read_table(connection, table))
-
+    targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
-        unknown=lambda table: _as_upstream(target_table(router.route(table)), table),
+        unknown=lambda table: _as_upstream(targets.get(router.route(table)), table),
         schema_default=lambda schema: _schema_default(source, schema),
     )
     rules = Rules(allow.allows, allow.allows_schema, router.route, router.route_schema)
@@ -205,7 +203,7 @@ def _sync(
             router,
             ColumnMapper(config.column_mappings, config.case_sensitive),
             statements.table,
-            target_table,
+            targets,
             statements.after,
         ),
         statements=statements,
