@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.errors import DumpError, Where
+from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
-from unshard.mysql.types import arrow_type
+from unshard.mysql.types import CHARACTERS, MEMBERS, arrow_type
 
 FETCH_ROWS = 2_000
 _APPROXIMATE = frozenset({"float", "double"})
@@ -31,14 +32,25 @@ def dump_schema(table: Table) -> pa.Schema:
 def select(table: Table, conditions: Sequence[str] = ()) -> str:
     """The SELECT for a table's rows, ANDing `conditions`.
 
-    FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value.
+    FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not
+    utf8mb4 is read in its own bytes: the server would send a question mark for what it can't convert.
     """
-    terms = [
-        f"CAST({quote_name(column.name)} AS DOUBLE)" if column.type in _APPROXIMATE else quote_name(column.name)
-        for column in dumped_columns(table)
-    ]
+    terms = [_term(column) for column in dumped_columns(table)]
     condition = " AND ".join(f"({text})" for text in conditions if text)
     return f"SELECT {', '.join(terms)} FROM {table.name.quoted}" + (f" WHERE {condition}" if condition else "")
+
+
+def _term(column: Column) -> str:
+    name = quote_name(column.name)
+    if column.type in _APPROXIMATE:
+        return f"CAST({name} AS DOUBLE)"
+    return f"CAST({name} AS BINARY)" if _own_charset(column) else name
+
+
+def _own_charset(column: Column) -> str | None:
+    """The charset that the column's values are read in, where it is not that of the connection."""
+    text = column.type in CHARACTERS or column.type in MEMBERS
+    return column.charset if text and column.charset not in ("utf8mb4", "binary") else None
 
 
 def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
@@ -76,16 +88,22 @@ def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table:
     Raises DumpError DUMP-005 for text that is not what its type says.
     """
     arrays = []
-    for field, values in zip(schema, zip(*rows, strict=True), strict=True):
+    columns = zip(schema, dumped_columns(table), zip(*rows, strict=True), strict=True)
+    for field, column, values in columns:
+        place = Where(table=str(table.name))
         try:
-            arrays.append(_convert(pa.array(values, pa.binary()), field.type))
+            arrays.append(_convert(pa.array(values, pa.binary()), field.type, _own_charset(column)))
+        except UntranslatableText as error:
+            value = bytes(values[error.row] or b"")[:100].hex()
+            raise DumpError("DUMP-005", place, f"{error}: x'{value}'", {"column": field.name}) from None
         except pa.ArrowInvalid as error:
-            place = Where(table=str(table.name))
             raise DumpError("DUMP-005", place, cause=str(error)[:300], values={"column": field.name}) from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _convert(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _convert(values: pa.Array, kind: pa.DataType, charset: str | None) -> pa.Array:
+    if charset is not None:
+        return transcode(values, charset)
     if kind == pa.binary():
         return values
     text = values.cast(pa.string())

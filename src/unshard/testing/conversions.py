@@ -80,7 +80,7 @@ def differences(server: Conversions, charset: str) -> list[tuple[str, str | None
         for (raw, text), ours in zip(expected.items(), found, strict=True)
         if ours != text or to_text(raw, charset) != text
     ]
-    for raw in _candidates(charset):
+    for raw in candidates(charset):
         # what opens with a character that is known is not one, but several
         if not any(raw[:size] in expected for size in (1, 2, 3)) and (ours := decoded(raw, charset)) is not None:
             wrong.append((raw.hex(), ours, None))
@@ -101,7 +101,7 @@ def decoded(value: bytes, charset: str) -> str | None:
     return ours
 
 
-def _candidates(charset: str) -> Iterator[bytes]:
+def candidates(charset: str) -> Iterator[bytes]:
     """All bytes that could be one character of up to three bytes."""
     yield from (bytes([byte]) for byte in range(256))
     if charset in MULTI_BYTE:
