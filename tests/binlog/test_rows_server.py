@@ -12,7 +12,9 @@ from test_rows_types import EVERYTHING
 from unshard.errors import BinlogError
 from unshard.kernels.literals import render
 from unshard.model.change import Op
+from unshard.testing.both_paths import by_dump, make
 from unshard.testing.servers import MariadbServer
+from unshard.testing.type_cases import COMMON
 
 pytestmark = pytest.mark.server
 
@@ -146,27 +148,6 @@ def test_generated_and_invisible_columns_are_in_the_image(source_server: Mariadb
     assert [row[:3] for row in rows_of(captured.batch(), Op.INSERT)] == [(1, 2, 5), (2, 4, 5)]
 
 
-@pytest.mark.parametrize(
-    ("definition", "insert", "code"),
-    [
-        ("uuid", "uuid()", "BINLOG-020"),
-        ("inet6", "'::1'", "BINLOG-020"),
-        ("varchar(100) compressed", "repeat('x', 100)", "BINLOG-020"),
-        ("blob compressed", "repeat('x', 1000)", "BINLOG-020"),
-    ],
-)
-def test_types_not_handled_yet(
-    source_server: MariadbServer, schema: str, definition: str, insert: str, code: str
-) -> None:
-    create = f"CREATE TABLE t (v {definition})"
-    captured = capture(source_server, schema, [create], [f"INSERT INTO t VALUES ({insert})"])
-    with pytest.raises(BinlogError) as caught:
-        captured.decode()
-    assert caught.value.code == code
-    assert caught.value.where.table == f"{schema}.t"
-    assert caught.value.where.position is not None
-
-
 def test_old_temporal_columns(old_server: MariadbServer, schema: str) -> None:
     values = [
         ("2024-02-29 23:59:58", "-12:34:56", "2038-01-19 03:14:07", "2024-01-01"),
@@ -182,11 +163,14 @@ def test_old_temporal_columns(old_server: MariadbServer, schema: str) -> None:
     assert rows_of(captured.batch(), Op.INSERT) == values
 
 
-@pytest.mark.parametrize("definition", ["time(1)", "datetime(6)", "timestamp(3)"])
-def test_old_fractional_columns_are_refused(old_server: MariadbServer, schema: str, definition: str) -> None:
-    captured = capture(old_server, schema, [f"CREATE TABLE t (v {definition})"], ["INSERT INTO t VALUES (now(6))"])
-    with pytest.raises(BinlogError, match="BINLOG-029"):
-        captured.decode()
+def test_old_fractional_columns(old_server: MariadbServer, schema: str) -> None:
+    """The format of MariaDB 5.3: the same values as in today's."""
+    cases = {kind: values for kind, values in COMMON.items() if kind.startswith(("time", "datetime"))}
+    made = make(old_server, schema, cases)
+    assert all("mariadb-5.3" in column.definition for table in made.tables for column in table.columns[1:])
+    logged, dumped = made.by_binlog(), by_dump(old_server, made.tables)
+    for definition, (name, column) in made.columns.items():
+        assert logged[name].column(column).to_pylist() == dumped[name].column(column).to_pylist(), definition
 
 
 def test_full_metadata_agrees_with_every_structure(old_server: MariadbServer, schema: str) -> None:

@@ -99,7 +99,14 @@ def test_doubles_read_back_bit_for_bit(values: list[float]) -> None:
 def test_floats_read_back_bit_for_bit_in_few_digits(values: list[float]) -> None:
     found = literals(pa.array(values, pa.float32()))
     assert [struct.pack("<f", float(text)) for text in found] == [struct.pack("<f", value) for value in values]
-    assert all(sum(letter.isdigit() for letter in text.split("e")[0].lstrip("-0.")) <= 9 for text in found)
+    short = [text for text, value in zip(found, values, strict=True) if abs(value) < 3.4028234e38]
+    assert all(sum(letter.isdigit() for letter in text.split("e")[0].lstrip("-0.")) <= 9 for text in short)
+
+
+def test_the_largest_float_is_not_rounded_beyond_itself() -> None:
+    largest = 3.4028234663852886e38
+    found = literals(pa.array([largest, -largest, 3.4028230607370965e38], pa.float32()))
+    assert found == ["3.4028234663852886e+38", "-3.4028234663852886e+38", "3.402823e+38"]
 
 
 def test_floats_are_short() -> None:

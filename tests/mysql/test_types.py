@@ -20,6 +20,7 @@ from unshard.mysql.types import arrow_type
         ("float", "float unsigned", None, pa.float32()),
         ("double", "double", None, pa.float64()),
         *[(kind, kind, None, pa.string()) for kind in ("decimal", "date", "time", "datetime", "timestamp")],
+        *[(kind, kind, None, pa.string()) for kind in ("uuid", "inet4", "inet6")],
         *[(kind, kind, "latin1", pa.string()) for kind in ("char", "varchar", "tinytext", "text", "longtext")],
         *[(kind, kind, "gbk", pa.string()) for kind in ("enum", "set")],
         *[(kind, kind, None, pa.binary()) for kind in ("binary", "varbinary", "blob", "longblob", "bit")],
@@ -34,12 +35,10 @@ def test_known_types(kind: str, definition: str, charset: str | None, expected: 
     assert arrow_type(Column("c", kind, definition, charset=charset, members=members)) == expected
 
 
-@pytest.mark.parametrize("kind", ["uuid", "inet4", "inet6", "xmltype"])
-def test_other_types_are_refused_by_name(kind: str) -> None:
-    with pytest.raises(BinlogError) as caught:
-        arrow_type(Column("c", kind, kind))
+def test_other_types_are_refused_by_name() -> None:
+    with pytest.raises(BinlogError, match="xmltype") as caught:
+        arrow_type(Column("c", "xmltype", "xmltype"))
     assert caught.value.code == "BINLOG-020"
-    assert kind in caught.value.message
 
 
 def test_unknown_charsets_are_refused_by_name() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.binlog.compressed import UnpackError, unpack
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column
 from unshard.mysql import charsets
@@ -35,6 +36,8 @@ def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
     if column.members:
         numbers = pa.Array.from_buffers(pa.uint64(), rows, [validity, data], nulls)
         return _enum_text(column, numbers) if column.type == "enum" else _set_text(column, numbers)
+    if column.compressed:
+        return _unpacked(column, pa.Array.from_buffers(pa.binary(), rows, [validity, offsets, data], nulls))
     if offsets is None:
         return pa.Array.from_buffers(kind, rows, [validity, data], nulls)
     charset = "utf8mb4" if column.type == "json" else column.charset
@@ -44,6 +47,14 @@ def build_array(column: Column, rows: int, buffers: Buffers) -> pa.Array:
         except UntranslatableText as error:
             raise UndecodableValue(error.row, str(error)) from None
     return pa.Array.from_buffers(kind, rows, [validity, offsets, data], nulls)
+
+
+def _unpacked(column: Column, values: pa.Array) -> pa.Array:
+    try:
+        found = pa.array(unpack(values.to_pylist()), pa.binary())
+        return found if arrow_type(column) == pa.binary() else transcode(found, column.charset or "")
+    except (UnpackError, UntranslatableText) as error:
+        raise UndecodableValue(error.row, str(error)) from None
 
 
 def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:

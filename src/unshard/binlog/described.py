@@ -84,7 +84,7 @@ def _column(table_map: TableMap, number: int) -> Column:
     return Column(
         name=name,
         type=kind,
-        definition=kind + (" unsigned" if unsigned else ""),
+        definition=kind + (" unsigned" if unsigned else " COMPRESSED" if code in layout.COMPRESSED else ""),
         nullable=not table_map.nullable or table_map.nullable[number],
         charset=charset if code in CHARACTER or collation is not None else None,
         collation="binary" if code in CHARACTER and charset == "binary" else None,

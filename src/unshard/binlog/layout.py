@@ -6,14 +6,14 @@ place of the log, and reading on would turn one value into another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from unshard.binlog.table_map import TableMap, real_type
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Column, Table
 from unshard.mysql import charsets
-from unshard.mysql.types import CHARACTERS, GEOMETRIES, arrow_type
+from unshard.mysql.types import ADDRESSES, CHARACTERS, GEOMETRIES, arrow_type
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24 = 1, 2, 3, 4, 5, 7, 8, 9
 DATE, TIME, DATETIME, YEAR, NEWDATE, VARCHAR, BIT = 10, 11, 12, 13, 14, 15, 16
@@ -21,13 +21,10 @@ TIMESTAMP2, DATETIME2, TIME2, JSON, NEWDECIMAL = 17, 18, 19, 245, 246
 ENUM, SET, BLOB, VAR_STRING, STRING, GEOMETRY = 247, 248, 252, 253, 254, 255
 
 COMPRESSED_BLOB, COMPRESSED_VARCHAR, VECTOR = 140, 141, 242
+COMPRESSED = frozenset({COMPRESSED_BLOB, COMPRESSED_VARCHAR})
 
-_UNHANDLED = {
-    COMPRESSED_BLOB: "compressed BLOB",
-    COMPRESSED_VARCHAR: "compressed VARCHAR",
-}
 _INTEGERS = {TINY: "int8", SHORT: "int16", INT24: "int24", LONG: "int32", LONGLONG: "int64"}
-_OLD_TEMPORALS = {TIME: "time_old", DATETIME: "datetime_old", TIMESTAMP: "timestamp_old"}
+_OLD_TEMPORALS = {TIME: "time", DATETIME: "datetime", TIMESTAMP: "timestamp"}
 _TEMPORALS = {TIME2: "time", DATETIME2: "datetime", TIMESTAMP2: "timestamp"}
 
 _WIRE: dict[str, frozenset[int]] = {
@@ -49,10 +46,10 @@ _WIRE: dict[str, frozenset[int]] = {
     "vector": frozenset({VECTOR, VARCHAR}),  # MySQL, MariaDB
     "enum": frozenset({ENUM}),
     "set": frozenset({SET}),
-    **dict.fromkeys(("char", "binary"), frozenset({STRING})),
-    **dict.fromkeys(("varchar", "varbinary"), frozenset({VARCHAR, VAR_STRING})),
-    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), frozenset({BLOB})),
-    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), frozenset({BLOB})),
+    **dict.fromkeys(("char", "binary", *ADDRESSES), frozenset({STRING})),
+    **dict.fromkeys(("varchar", "varbinary"), frozenset({VARCHAR, VAR_STRING, COMPRESSED_VARCHAR})),
+    **dict.fromkeys(("tinytext", "text", "mediumtext", "longtext"), frozenset({BLOB, COMPRESSED_BLOB})),
+    **dict.fromkeys(("tinyblob", "blob", "mediumblob", "longblob"), frozenset({BLOB, COMPRESSED_BLOB})),
     **dict.fromkeys(GEOMETRIES, frozenset({GEOMETRY})),
 }
 
@@ -78,16 +75,14 @@ class _Differs(ValueError):
 def plan_layouts(table: Table, mapped: TableMap, where: Where) -> tuple[Layout, ...]:
     """A layout for each column of the table.
 
-    Raises BinlogError BINLOG-020 (type), 027 (charset), 029 (old fractional times) for what is not handled yet, and
-    BINLOG-022 where structure and TABLE_MAP differ.
+    Raises BinlogError BINLOG-020 (type), 027 (charset) for what is not handled yet, and BINLOG-022 where structure
+    and TABLE_MAP differ.
     """
     if len(table.columns) != len(mapped.types):
         raise _mismatch(table, mapped, where, f"{len(table.columns)} columns against {len(mapped.types)}")
     layouts = []
     for number, column in enumerate(table.columns):
         code, size = real_type(mapped.types[number], mapped.metadata[number])
-        if code in _UNHANDLED:
-            raise BinlogError("BINLOG-020", where, values={"column": column.name, "type": _UNHANDLED[code]})
         try:
             arrow_type(column)
             _check_logged(column, mapped, number)
@@ -115,13 +110,25 @@ def _check_logged(column: Column, mapped: TableMap, number: int) -> None:
     logged = mapped.optional
     if logged.names is not None and logged.names[number].lower() != column.name.lower():
         raise _Differs(f"the binlog calls it {logged.names[number]}")
+    _check_members(column, logged.members[number] if logged.members is not None else None)
     unsigned = logged.unsigned[number] if logged.unsigned is not None else None
     if unsigned is not None and unsigned != column.unsigned and column.type != "year":
         raise _Differs(f"the binlog has it {'unsigned' if unsigned else 'signed'}")
 
 
+def _check_members(column: Column, logged: Sequence[bytes] | None) -> None:
+    """A server shows letters beyond three bytes of UTF-8 as `?` in its structures, so a `?` may stand for one.
+
+    Only `binlog_row_metadata=FULL` tells. Raises BinlogError BINLOG-045.
+    """
+    if column.charset in charsets.BEYOND_THREE_BYTES and any("?" in member for member in column.members):
+        known = tuple(charsets.to_text(member, column.charset) for member in logged or ())
+        if known != column.members:
+            raise BinlogError("BINLOG-045", values={"column": column.name, "type": column.definition})
+
+
 def _layout(column: Column, code: int, size: int, meta: bytes) -> Layout:
-    if code not in _WIRE[column.type]:
+    if code not in _WIRE[column.type] or column.compressed != (code in COMPRESSED):
         raise _Differs(f"the binlog has type code {code}")
     if code in _INTEGERS:
         name = _INTEGERS[code]
@@ -141,9 +148,8 @@ def _decimal(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 
 def _old_temporal(column: Column, code: int, size: int, meta: bytes) -> Layout:
-    if column.fsp:
-        raise BinlogError("BINLOG-029", values={"column": column.name, "type": column.definition})
-    return Layout(_OLD_TEMPORALS[code])
+    """The binlog doesn't tell how many digits there are: the structure alone does."""
+    return Layout(_OLD_TEMPORALS[code] + ("_hires" if column.fsp else "_old"), scale=column.fsp)
 
 
 def _temporal(column: Column, code: int, size: int, meta: bytes) -> Layout:
@@ -174,15 +180,24 @@ def _members(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 def _string(column: Column, code: int, size: int, meta: bytes) -> Layout:
     """CHAR, BINARY, VARCHAR, VARBINARY: the length prefix takes a second byte where the column may pass 255."""
+    if column.type in ADDRESSES:
+        return _address(column, size)
     if code != STRING:
         size = int.from_bytes(meta, "little")
     binary = column.type in ("binary", "varbinary")
-    if size < column.length or (binary and size != column.length):
+    own = column.length + column.compressed  # a compressed value has its header byte
+    if size < own or (binary and size != own):
         raise _Differs(f"the binlog has {size} bytes for it")
     prefix = 2 if size > 255 else 1
     if column.type == "binary":
         return Layout("padded", size=prefix, scale=size)
     return _text(column, prefix)
+
+
+def _address(column: Column, size: int) -> Layout:
+    if size != ADDRESSES[column.type]:
+        raise _Differs(f"the binlog has {size} bytes for it")
+    return Layout(column.type, size=size)
 
 
 def _blob(column: Column, code: int, size: int, meta: bytes) -> Layout:
@@ -196,7 +211,7 @@ def _blob(column: Column, code: int, size: int, meta: bytes) -> Layout:
 
 
 def _text(column: Column, prefix: int) -> Layout:
-    if column.type not in CHARACTERS or column.charset in (None, "binary"):
+    if column.type not in CHARACTERS or column.compressed or column.charset in (None, "binary"):
         return Layout("bytes", size=prefix)
     reader, table = charsets.decoding(column.charset)
     return Layout(reader, size=prefix, table=table)
@@ -217,7 +232,9 @@ _BY_CODE: dict[int, Callable[[Column, int, int, bytes], Layout]] = {
     STRING: _string,
     VARCHAR: _string,
     VAR_STRING: _string,
+    COMPRESSED_VARCHAR: _string,
     BLOB: _blob,
+    COMPRESSED_BLOB: _blob,
     GEOMETRY: _blob,
     JSON: _blob,
     VECTOR: _blob,

@@ -81,7 +81,7 @@ def decode_range(
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
-    Raises BinlogError: BINLOG-020, 027, 029 (not handled yet), 021 (a value), 022 (structure), 023 (broken
+    Raises BinlogError: BINLOG-020, 027 (not handled yet), 021 (a value), 022 (structure), 023 (broken
     event), 024 (event type), 026 (rows without a TABLE_MAP), 037 (row images without a column).
     """
     sinks = _Sinks(wanted, where, offsets=offsets)

@@ -33,7 +33,8 @@ def select(table: Table, conditions: Sequence[str] = ()) -> str:
     """The SELECT for a table's rows, ANDing `conditions`.
 
     FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not
-    utf8mb4 is read in its own bytes: the server would send a question mark for what it can't convert.
+    utf8mb4 is read in its own bytes: the server would send a question mark for what it can't convert. A DECIMAL
+    ZEROFILL is read without its zeros in front, as the binlog has it.
     """
     terms = [_term(column) for column in dumped_columns(table)]
     condition = " AND ".join(f"({text})" for text in conditions if text)
@@ -44,6 +45,8 @@ def _term(column: Column) -> str:
     name = quote_name(column.name)
     if column.type in _APPROXIMATE:
         return f"CAST({name} AS DOUBLE)"
+    if column.type == "decimal" and "zerofill" in column.definition:
+        return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
     return f"CAST({name} AS BINARY)" if _own_charset(column) else name
 
 
@@ -92,13 +95,25 @@ def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table:
     for field, column, values in columns:
         place = Where(table=str(table.name))
         try:
-            arrays.append(_convert(pa.array(values, pa.binary()), field.type, _own_charset(column)))
+            array = _convert(pa.array(values, pa.binary()), field.type, _own_charset(column))
+            arrays.append(_checked(array, column))
         except UntranslatableText as error:
             value = bytes(values[error.row] or b"")[:100].hex()
             raise DumpError("DUMP-005", place, f"{error}: x'{value}'", {"column": field.name}) from None
         except pa.ArrowInvalid as error:
             raise DumpError("DUMP-005", place, cause=str(error)[:300], values={"column": field.name}) from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _checked(values: pa.Array, column: Column) -> pa.Array:
+    """ENUM and SET as they are, if the structure has their members: a server can't show each of them as it is."""
+    if column.members:
+        known = {"", *column.members}
+        for text in values.unique().to_pylist():
+            parts = [] if text is None else [text] if column.type == "enum" else text.split(",")
+            if unknown := [part for part in parts if part not in known]:
+                raise pa.ArrowInvalid(f"the structure has no member {unknown[0]}: {column.definition}")
+    return values
 
 
 def _convert(values: pa.Array, kind: pa.DataType, charset: str | None) -> pa.Array:

@@ -69,9 +69,10 @@ BINLOG: dict[str, Entry] = {
         "the SQL text of a batch of rows passes 2 GiB",
         "make chunks smaller: lower `rows` and `chunk-filesize` of the dump",
     ),
-    "BINLOG-029": Entry(
-        "column {column}: {type} in the old format of MariaDB's fractional times is not handled yet",
-        "set mysql56_temporal_format=ON at the source and rebuild the table: ALTER TABLE ... FORCE",
+    "BINLOG-045": Entry(
+        "column {column}: the texts of {type} are not sure: a server shows an emoji in them as ?",
+        "rename the members that hold an emoji or a question mark (ALTER TABLE at the source); if it is a plain"
+        " question mark, SET GLOBAL binlog_row_metadata=FULL at the source and copy the table again",
     ),
     "BINLOG-050": Entry(
         "the file ends within an event",

@@ -17,6 +17,7 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import int64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
 from cython.cimports.libc.string import memcpy
+from cython.cimports.unshard.kernels.addresses import read_inet4, read_inet6, read_uuid
 from cython.cimports.unshard.kernels.columns import (
     Bytes,
     ColumnSink,
@@ -43,17 +44,17 @@ from cython.cimports.unshard.kernels.numbers import (
     read_uint32,
     read_year,
 )
-from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_text
-from cython.cimports.unshard.kernels.texts import put_of
-from cython.cimports.unshard.kernels.times import (
-    read_date,
-    read_datetime,
+from cython.cimports.unshard.kernels.old_times import (
+    read_datetime_hires,
     read_datetime_old,
-    read_time,
+    read_time_hires,
     read_time_old,
-    read_timestamp,
+    read_timestamp_hires,
     read_timestamp_old,
 )
+from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_text
+from cython.cimports.unshard.kernels.texts import put_of
+from cython.cimports.unshard.kernels.times import read_date, read_datetime, read_time, read_timestamp
 
 REASONS = ("", "goes beyond the end of its event", "is no value of its type", "passes 2 GiB", "does not fit in memory")
 """What `RowFault.reason` says of a value, by the `Failure` of columns.pxd."""
@@ -139,6 +140,18 @@ def _reader(kind: str) -> Reader:
         return read_datetime_old
     if kind == "timestamp_old":
         return read_timestamp_old
+    if kind == "time_hires":
+        return read_time_hires
+    if kind == "datetime_hires":
+        return read_datetime_hires
+    if kind == "timestamp_hires":
+        return read_timestamp_hires
+    if kind == "uuid":
+        return read_uuid
+    if kind == "inet4":
+        return read_inet4
+    if kind == "inet6":
+        return read_inet6
     if kind == "bytes":
         return read_bytes
     if kind == "padded":

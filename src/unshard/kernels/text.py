@@ -152,14 +152,23 @@ def _put_real(text: cython.pointer[Text], found: cython.p_char) -> cython.bint:
     return done
 
 
+_ROUNDS_UP = cython.declare(cython.double, 3.4028234e38)
+
+
 @cython.cfunc
 @cython.exceptval(check=False)
 def write_float(piece: cython.pointer[Piece], index: cython.Py_ssize_t, text: cython.pointer[Text]) -> cython.bint:
-    """The fewest digits, 6 to 9, that read back as the same FLOAT by way of a double, as the server reads them."""
+    """The fewest digits, 6 to 9, that read back as the same FLOAT by way of a double, as the server reads them.
+
+    The largest FLOAT gets all of its digits: the server refuses a double beyond it, and it would be rounded up.
+    """
     value: cython.float = cython.cast(cython.pointer[cython.float], piece.values)[index]
     if value - value != 0:
         return False
     found: cython.p_char
+    if value > _ROUNDS_UP or value < -_ROUNDS_UP:
+        found = PyOS_double_to_string(value, 114, 0, 0, cython.NULL)  # r
+        return found != cython.NULL and _put_real(text, found)
     precision: cython.int
     for precision in range(6, 10):
         found = PyOS_double_to_string(value, 103, precision, 0, cython.NULL)  # g

@@ -10,20 +10,17 @@ that the server can store, so that flipped bits are an error and not a strange d
 from __future__ import annotations
 
 import cython
-from cython.cimports.libc.stdint import int64_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.stdint import int64_t, uint32_t
 from cython.cimports.unshard.kernels.columns import INVALID, TRUNCATED, Bytes, Sink, fail, put_digits, room, u8
 
 _WIDEST = cython.declare(cython.int, 32)
-# Numbers beyond 32 bits are C variables: as literals they would be Python numbers.
-_LAST_SECOND = cython.declare(uint64_t, 99991231235959)
+# Beyond 32 bits, so a C variable: as a literal it would be a Python number.
 _DATETIME_ZERO = cython.declare(int64_t, 0x8000000000)
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _put_date(out: cython.pointer[u8], year: uint32_t, month: uint32_t, day: uint32_t) -> cython.pointer[u8]:
+def put_date(out: cython.pointer[u8], year: uint32_t, month: uint32_t, day: uint32_t) -> cython.pointer[u8]:
     out = put_digits(out, year, 4)
     out[0] = 45  # -
     out = put_digits(out + 1, month, 2)
@@ -32,9 +29,8 @@ def _put_date(out: cython.pointer[u8], year: uint32_t, month: uint32_t, day: uin
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _put_clock(out: cython.pointer[u8], hour: uint32_t, minute: uint32_t, second: uint32_t) -> cython.pointer[u8]:
+def put_clock(out: cython.pointer[u8], hour: uint32_t, minute: uint32_t, second: uint32_t) -> cython.pointer[u8]:
     out = put_digits(out, hour, 3 if hour > 99 else 2)
     out[0] = 58  # :
     out = put_digits(out + 1, minute, 2)
@@ -43,9 +39,8 @@ def _put_clock(out: cython.pointer[u8], hour: uint32_t, minute: uint32_t, second
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _put_fraction(out: cython.pointer[u8], micros: uint32_t, digits: cython.int) -> cython.pointer[u8]:
+def put_fraction(out: cython.pointer[u8], micros: uint32_t, digits: cython.int) -> cython.pointer[u8]:
     """The first `digits` of six, with the point; nothing where there are none."""
     if digits == 0:
         return out
@@ -57,9 +52,8 @@ def _put_fraction(out: cython.pointer[u8], micros: uint32_t, digits: cython.int)
 
 
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _big_endian(at: Bytes, size: cython.int) -> int64_t:
+def big_endian(at: Bytes, size: cython.int) -> int64_t:
     value: int64_t = 0
     i: cython.int
     for i in range(size):
@@ -77,8 +71,8 @@ def _micros(at: Bytes, digits: cython.int) -> int64_t:
     if digits <= 2:
         return at[0] * 10000
     if digits <= 4:
-        return _big_endian(at, 2) * 100
-    return _big_endian(at, 3)
+        return big_endian(at, 2) * 100
+    return big_endian(at, 3)
 
 
 @cython.cfunc
@@ -93,67 +87,14 @@ def read_date(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     out: cython.pointer[u8] = room(column, _WIDEST)
     if out == cython.NULL:
         return cython.NULL
-    _put_date(out, value >> 9, (value >> 5) & 15, value & 31)
+    put_date(out, value >> 9, (value >> 5) & 15, value & 31)
     column.length += 10
     return at + 3
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def read_time_old(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Three bytes, little-endian and signed: the decimal number HHMMSS. Tables made before 5.6 have it."""
-    if end - at < 3:
-        return fail(column, TRUNCATED)
-    value: cython.int = at[0] | (at[1] << 8) | (at[2] << 16)
-    if value & 0x800000:
-        value -= 0x1000000
-    out: cython.pointer[u8] = room(column, _WIDEST)
-    if out == cython.NULL:
-        return cython.NULL
-    start: cython.pointer[u8] = out
-    if value < 0:
-        out[0] = 45
-        out += 1
-        value = -value
-    if value // 10000 > 838 or value // 100 % 100 > 59 or value % 100 > 59:
-        return fail(column, INVALID)
-    out = _put_clock(out, value // 10000, value // 100 % 100, value % 100)
-    column.length += out - start
-    return at + 3
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def read_datetime_old(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Eight bytes, little-endian: the decimal number YYYYMMDDHHMMSS. Tables made before 5.6 have it."""
-    if end - at < 8:
-        return fail(column, TRUNCATED)
-    value: uint64_t = 0
-    memcpy(cython.address(value), at, 8)
-    day: uint64_t = value // 1000000
-    clock: uint32_t = cython.cast(uint32_t, value % 1000000)
-    if value > _LAST_SECOND or day // 100 % 100 > 12 or day % 100 > 31:
-        return fail(column, INVALID)
-    if clock // 10000 > 23 or clock // 100 % 100 > 59 or clock % 100 > 59:
-        return fail(column, INVALID)
-    out: cython.pointer[u8] = room(column, _WIDEST)
-    if out == cython.NULL:
-        return cython.NULL
-    out = _put_date(
-        out,
-        cython.cast(uint32_t, day // 10000),
-        cython.cast(uint32_t, day // 100 % 100),
-        cython.cast(uint32_t, day % 100),
-    )
-    out[0] = 32
-    _put_clock(out + 1, clock // 10000, clock // 100 % 100, clock % 100)
-    column.length += 19
-    return at + 8
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def _put_timestamp(column: Sink, seconds: uint32_t, micros: uint32_t) -> cython.bint:
+def put_timestamp(column: Sink, seconds: uint32_t, micros: uint32_t) -> cython.bint:
     """Seconds since 1970 as civil UTC time; the value 0 is the server's zero timestamp, not 1970."""
     out: cython.pointer[u8] = room(column, _WIDEST)
     if out == cython.NULL:
@@ -175,23 +116,12 @@ def _put_timestamp(column: Sink, seconds: uint32_t, micros: uint32_t) -> cython.
         day = in_year - (153 * month + 2) // 5 + 1
         month = month + 3 if month < 10 else month - 9
         year = era * 400 + of_era + (1 if month <= 2 else 0)
-    out = _put_date(out, year, month, day)
+    out = put_date(out, year, month, day)
     out[0] = 32
-    out = _put_clock(out + 1, clock // 3600, clock // 60 % 60, clock % 60)
-    out = _put_fraction(out, micros, column.scale)
+    out = put_clock(out + 1, clock // 3600, clock // 60 % 60, clock % 60)
+    out = put_fraction(out, micros, column.scale)
     column.length += out - start
     return True
-
-
-@cython.cfunc
-@cython.exceptval(check=False)
-def read_timestamp_old(column: Sink, at: Bytes, end: Bytes) -> Bytes:
-    """Four bytes, little-endian. Tables made before 5.6 have it."""
-    if end - at < 4:
-        return fail(column, TRUNCATED)
-    seconds: uint32_t = 0
-    memcpy(cython.address(seconds), at, 4)
-    return at + 4 if _put_timestamp(column, seconds, 0) else cython.NULL
 
 
 @cython.cfunc
@@ -204,8 +134,8 @@ def read_timestamp(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     micros: int64_t = _micros(at + 4, column.scale)
     if micros > 999999:
         return fail(column, INVALID)
-    seconds: uint32_t = cython.cast(uint32_t, _big_endian(at, 4))
-    return at + size if _put_timestamp(column, seconds, cython.cast(uint32_t, micros)) else cython.NULL
+    seconds: uint32_t = cython.cast(uint32_t, big_endian(at, 4))
+    return at + size if put_timestamp(column, seconds, cython.cast(uint32_t, micros)) else cython.NULL
 
 
 @cython.cfunc
@@ -218,7 +148,7 @@ def read_datetime(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     size: cython.int = 5 + ((column.scale + 1) >> 1)
     if end - at < size:
         return fail(column, TRUNCATED)
-    packed: int64_t = _big_endian(at, 5) - _DATETIME_ZERO
+    packed: int64_t = big_endian(at, 5) - _DATETIME_ZERO
     micros: int64_t = _micros(at + 5, column.scale)
     if packed < 0 or micros > 999999:
         return fail(column, INVALID)
@@ -230,10 +160,10 @@ def read_datetime(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     if out == cython.NULL:
         return cython.NULL
     start: cython.pointer[u8] = out
-    out = _put_date(out, months // 13, months % 13, cython.cast(uint32_t, (packed >> 17) & 31))
+    out = put_date(out, months // 13, months % 13, cython.cast(uint32_t, (packed >> 17) & 31))
     out[0] = 32
-    out = _put_clock(out + 1, clock >> 12, (clock >> 6) & 63, clock & 63)
-    out = _put_fraction(out, cython.cast(uint32_t, micros), column.scale)
+    out = put_clock(out + 1, clock >> 12, (clock >> 6) & 63, clock & 63)
+    out = put_fraction(out, cython.cast(uint32_t, micros), column.scale)
     column.length += out - start
     return at + size
 
@@ -250,7 +180,7 @@ def read_time(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     if end - at < size:
         return fail(column, TRUNCATED)
     below: cython.int = 8 * (size - 3)
-    packed: int64_t = _big_endian(at, size) - (cython.cast(int64_t, 0x800000) << below)
+    packed: int64_t = big_endian(at, size) - (cython.cast(int64_t, 0x800000) << below)
     out: cython.pointer[u8] = room(column, _WIDEST)
     if out == cython.NULL:
         return cython.NULL
@@ -267,7 +197,7 @@ def read_time(column: Sink, at: Bytes, end: Bytes) -> Bytes:
     clock: uint32_t = cython.cast(uint32_t, packed >> below)
     if micros > 999999 or (clock >> 12) > 838 or ((clock >> 6) & 63) > 59 or (clock & 63) > 59:
         return fail(column, INVALID)
-    out = _put_clock(out, clock >> 12, (clock >> 6) & 63, clock & 63)
-    out = _put_fraction(out, cython.cast(uint32_t, micros), column.scale)
+    out = put_clock(out, clock >> 12, (clock >> 6) & 63, clock & 63)
+    out = put_fraction(out, cython.cast(uint32_t, micros), column.scale)
     column.length += out - start
     return at + size

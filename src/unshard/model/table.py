@@ -55,6 +55,11 @@ class Column:
         return "unsigned" in self.definition or "zerofill" in self.definition
 
     @property
+    def compressed(self) -> bool:
+        """Whether MariaDB packs each value (`VARCHAR(9) COMPRESSED`), in its tables and its binlog alike."""
+        return not self.members and "COMPRESSED" in self.definition
+
+    @property
     def text_with_collation(self) -> bool:
         """Whether two different byte strings may be equal in this column."""
         return self.collation is not None and self.collation != "binary"

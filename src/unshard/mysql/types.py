@@ -13,6 +13,9 @@ CHARACTERS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "lo
 BYTES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
 MEMBERS = frozenset({"enum", "set"})
 TEMPORALS = frozenset({"date", "time", "datetime", "timestamp"})
+ADDRESSES = {"uuid": 16, "inet6": 16, "inet4": 4}
+"""MariaDB's types of a fixed number of bytes."""
+
 GEOMETRIES = frozenset(
     {
         "geometry",
@@ -31,9 +34,9 @@ GEOMETRIES = frozenset(
 def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type of a column's values.
 
-    Integers are 64 bits wide; DECIMAL, temporal values and JSON are the server's own text (TIMESTAMP in UTC); text is
-    UTF-8; VECTOR is its bytes; ENUM and SET are the members' text, or their number where the members aren't known.
-    Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
+    Integers are 64 bits wide; DECIMAL, temporal values (TIMESTAMP in UTC), addresses and JSON are the server's own
+    text; text is UTF-8; VECTOR is its bytes; ENUM and SET are the members' text, or their number where the members
+    aren't known. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
     """
     kind = column.type
     if kind in MEMBERS and not column.members:
@@ -46,7 +49,7 @@ def arrow_type(column: Column) -> pa.DataType:
         return pa.float32()
     if kind == "double":
         return pa.float64()
-    if kind == "decimal" or kind == "json" or kind in TEMPORALS or kind in MEMBERS:
+    if kind in ("decimal", "json") or kind in TEMPORALS or kind in MEMBERS or kind in ADDRESSES:
         return pa.string()
     if kind in BYTES or kind in GEOMETRIES or (kind in CHARACTERS and column.charset == "binary"):
         return pa.binary()

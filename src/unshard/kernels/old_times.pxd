@@ -1,0 +1,10 @@
+# cython: language_level=3
+# The readers of old_times.py. `scale` is the number of fraction digits.
+from unshard.kernels.columns cimport Bytes, Sink
+
+cdef Bytes read_time_old(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_datetime_old(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_timestamp_old(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_time_hires(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_datetime_hires(Sink column, Bytes at, Bytes end) noexcept
+cdef Bytes read_timestamp_hires(Sink column, Bytes at, Bytes end) noexcept
