@@ -135,6 +135,27 @@ def _logical_clock(body: Body) -> Facts:
     return {"last_committed": body.number(8), "sequence_number": body.number(8)}
 
 
+def _tagged_gtid(body: Body) -> Facts:
+    """In MySQL's serialization: version, size, last field that must be known, then fields, each after its number."""
+    for _ in range(3):
+        body.varlen()
+    found: dict[int, int] = {}
+    uuid = tag = b""
+    while body.left() and (number := body.varlen()) <= 5:
+        if number == 1:
+            uuid = bytes(body.varlen() & 0xFF for _ in range(16))
+        elif number == 3:
+            tag = body.take(body.varlen())
+        else:
+            found[number] = body.varlen()
+    if not {2, 4, 5} <= found.keys() or not uuid:
+        raise Damaged("a field of the GTID is missing")
+    # these are signed, with the sign in the lowest bit
+    number, committed, sequence = (found[field] >> 1 for field in (2, 4, 5))
+    gtid = f"{UUID(bytes=uuid)}:{_text(tag)}:{number}"
+    return {"gtid": gtid, "last_committed": committed, "sequence_number": sequence}
+
+
 def _previous_gtids(body: Body) -> Facts:
     """Format 1, of servers that know tags, has the format in the first and last byte of the count."""
     count = body.number(8)
@@ -179,6 +200,21 @@ def _start_encryption(body: Body) -> Facts:
     return {"scheme": body.number(1), "key_version": body.number(4)}
 
 
+def _heartbeat(body: Body) -> Facts:
+    return {"file": _text(body.rest())}
+
+
+def _heartbeat_v2(body: Body) -> Facts:
+    found: Facts = {}
+    while kind := body.packed():
+        value = body.take(body.packed())
+        if kind == 1:
+            found["file"] = _text(value)
+        elif kind == 2:
+            found["position"] = Body(value).packed()
+    return found
+
+
 def _incident(body: Body) -> Facts:
     return {"incident": body.number(2), "message": _text(body.take(body.number(1)))}
 
@@ -218,12 +254,15 @@ _READERS: dict[int, Callable[[Body], Facts]] = {
     14: _user_variable,
     16: _xid,
     26: _incident,
+    27: _heartbeat,
     29: _rows_query,
     33: _mysql_gtid,
     34: _anonymous_gtid,
     35: _previous_gtids,
     38: _xa_prepare,
     40: _payload,
+    41: _heartbeat_v2,
+    42: _tagged_gtid,
     160: _annotation,
     161: _binlog_checkpoint,
     162: _mariadb_gtid,

@@ -73,7 +73,7 @@ def _column(table_map: TableMap, number: int) -> Column:
     name = logged.names[number] if logged.names else f"@{number + 1}"
     unsigned = bool(logged.unsigned and logged.unsigned[number])
     collation = logged.collations[number] if logged.collations else None
-    charset = charset_of(collation) if collation is not None else "binary"
+    charset = _charset(collation)
     kind = _kind(code, meta, collation is not None, charset)
     members = logged.members[number] if logged.members else None
     bits = 8 * meta[1] + meta[0] if code == layout.BIT else 0
@@ -95,6 +95,14 @@ def _column(table_map: TableMap, number: int) -> Column:
         members=tuple(to_text(member, charset) for member in members or ()),
         invisible=bool(logged.visible and not logged.visible[number]),
     )
+
+
+def _charset(collation: int | None) -> str:
+    """`binary`, which leaves text as bytes, for a collation that isn't logged or not known."""
+    try:
+        return "binary" if collation is None else charset_of(collation)
+    except KeyError:
+        return "binary"
 
 
 def _kind(code: int, meta: bytes, has_charset: bool, charset: str) -> str:

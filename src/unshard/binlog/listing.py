@@ -59,6 +59,7 @@ class Shown:
     rows: Rows | None = None
     problem: BinlogError | None = None
     remark: str = ""
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

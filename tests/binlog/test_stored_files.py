@@ -1,0 +1,133 @@
+"""Files that real servers wrote, against what the servers' own tools say of them (`stored_cases.py` makes both)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_cases import CASES, STORED
+from tool_values import same
+
+from unshard.binlog.format import read_format
+from unshard.binlog.images import ABSENT, Change, Rows
+from unshard.binlog.index import EndOfData, Rotate, Statement, Stop, walk
+from unshard.binlog.listing import Choice, Shown, list_events
+from unshard.cli.binlog import name_statement
+from unshard.errors import BinlogError, Where
+
+NAMES = sorted(CASES)
+UNPACKED = (166, 167, 168)
+REFUSED_YET = {
+    "mariadb-compressed": "QUERY_COMPRESSED",
+    "mariadb-statements": None,
+    "mariadb-xa": "XA transaction",
+    "mysql-partial-json": "PARTIAL_UPDATE_ROWS",
+    "mysql-payload": "TRANSACTION_PAYLOAD",
+    "mysql-statements": None,
+    "mysql-xa": "XA transaction",
+}
+"""What of a file the index refuses: an event, or (None) rows that were changed by a statement."""
+
+ROWS_KNOWN = [name for name in NAMES if name not in ("mariadb-compressed", "mysql-partial-json", "mysql-payload")]
+
+
+def listed(path: Path) -> list[Shown]:
+    data = path.read_bytes()
+    form = read_format(data)
+    items = list_events(
+        data,
+        len(data),
+        checksum=form.checksum,
+        where=Where(file=str(path)),
+        choice=Choice(),
+        naming=lambda query: name_statement(query, form),
+        growing=False,
+    )
+    return [item for item in items if isinstance(item, Shown)]
+
+
+def told(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def same_image(image: tuple[Any, ...] | None, printed: dict[str, str] | None, rows: Rows) -> bool:
+    if image is None or printed is None:
+        return image is None and printed is None
+    numbers = [str(number) for number in range(1, len(image) + 1) if image[number - 1] is not ABSENT]
+    return numbers == list(printed) and all(
+        same(image[int(number) - 1], text, rows.columns[int(number) - 1]) for number, text in printed.items()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_events_are_where_the_servers_tool_finds_them(name: str) -> None:
+    found = [shown.header for shown in listed(STORED / f"{name}.binlog") if shown.within is None]
+    expected = told(name)["events"]
+    if name == "mariadb-compressed":  # the tool shows rows as they are unpacked
+        found = [replace(header, code=header.code - 143) if header.code in UNPACKED else header for header in found]
+        expected = [[at, code, header.length] for (at, code, _), header in zip(expected, found, strict=True)]
+    assert [[header.offset, header.code, header.length] for header in found] == expected
+
+
+@pytest.mark.parametrize("name", ROWS_KNOWN)
+def test_events_within_payloads_are_those_of_the_servers_tool(name: str) -> None:
+    found = [shown for shown in listed(STORED / f"{name}.binlog") if shown.within is not None]
+    assert [[shown.within, shown.header.code] for shown in found] == told(name)["inner"]
+
+
+@pytest.mark.parametrize("name", ROWS_KNOWN)
+def test_rows_are_those_of_the_servers_tool(name: str) -> None:
+    expected = told(name)["rows"]
+    found: list[tuple[Shown, Rows, Change]] = []
+    for shown in listed(STORED / f"{name}.binlog"):
+        assert shown.problem is None
+        if shown.rows is not None:
+            found += [(shown, shown.rows, change) for change in shown.rows]
+    assert [[str(shown.tables[0]), shown.dm[0]] for shown, _, _ in found] == [row[:2] for row in expected]
+    for (_, rows, change), (_, _, before, after) in zip(found, expected, strict=True):
+        assert same_image(change.before, before, rows), (change.before, before)
+        assert same_image(change.after, after, rows), (change.after, after)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_origin_of_a_file_stands_beside_it(name: str) -> None:
+    case = CASES[name]
+    assert told(name)["case"] == json.loads(json.dumps(asdict(case)))
+    assert case.server.split("-")[1] in told(name)["version"]
+
+
+def test_no_file_is_without_a_case() -> None:
+    assert {path.stem for path in STORED.iterdir()} == set(NAMES)
+    assert sum(path.stat().st_size for path in STORED.glob("*.binlog")) < 100_000
+
+
+def walked(name: str) -> tuple[int, Stop]:
+    """How many row events the index finds, and where it stops. Raises BinlogError."""
+    data = (STORED / f"{name}.binlog").read_bytes()
+    checksum = read_format(data).checksum
+    at, rows = 4, 0
+    while True:
+        extent = walk(data, at, size=len(data), budget=1 << 20, checksum=checksum, where=Where(file=name))
+        rows += extent.row_events
+        if isinstance(extent.stop, EndOfData | Rotate):
+            return rows, extent.stop
+        at = extent.stop.end if isinstance(extent.stop, Statement) else extent.end
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - REFUSED_YET.keys()))
+def test_the_index_takes_the_file_to_its_end(name: str) -> None:
+    rows, stop = walked(name)
+    assert isinstance(stop, Rotate)
+    assert bool(rows) == bool(told(name)["rows"])
+
+
+@pytest.mark.parametrize(("name", "event"), sorted(REFUSED_YET.items()))
+def test_the_index_names_what_it_refuses(name: str, event: str | None) -> None:
+    with pytest.raises(BinlogError) as raised:
+        walked(name)
+    assert raised.value.code == ("BINLOG-004" if event else "BINLOG-005")
+    assert event is None or event in raised.value.message
