@@ -9,7 +9,7 @@ from typing import Any
 
 from bench import data, peers
 from unshard.binlog.format import read_format
-from unshard.binlog.index import EndOfData, Rotate, Statement, walk
+from unshard.binlog.index import BudgetReached, EndOfData, Rotate, walk
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.table import Table, TableName
@@ -69,7 +69,7 @@ def _ours(written: data.Written, structure: Table) -> float:
                 changes += found.changes
             if isinstance(extent.stop, EndOfData | Rotate):
                 break
-            at = extent.stop.end if isinstance(extent.stop, Statement) else extent.end
+            at = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
     seconds = time.perf_counter() - begun
     if changes != written.rows:
         raise AssertionError(f"{changes} changes decoded, {written.rows} were written")

@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from unshard.binlog.index import EndOfData, Extent, Rotate, Statement, walk
+from unshard.binlog.index import BudgetReached, EndOfData, Extent, Rotate, walk
 from unshard.errors import BinlogError, Where
 
 WHERE = Where(source="s1", file="/relay/mysql-bin.000001")
@@ -108,7 +108,7 @@ def take_all(data: bytes, *, checksum: bool = True, size: int | None = None) -> 
         extents.append(extent)
         if isinstance(extent.stop, EndOfData | Rotate):
             return extents
-        at = extent.stop.end if isinstance(extent.stop, Statement) else extent.end
+        at = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
 
 
 def refusal(file: File, start: int = 4) -> BinlogError:

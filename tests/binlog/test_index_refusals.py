@@ -19,7 +19,7 @@ def test_a_partly_rolled_back_transaction_stops_the_walk(text: str) -> None:
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        (26, "INCIDENT"), (27, "HEARTBEAT"), (38, "XA_PREPARE"), (39, "PARTIAL_UPDATE_ROWS"),
+        (26, "INCIDENT"), (27, "HEARTBEAT"), (39, "PARTIAL_UPDATE_ROWS"),
         (40, "TRANSACTION_PAYLOAD"), (18, "EXECUTE_LOAD_QUERY"), (164, "START_ENCRYPTION"),
         (165, "QUERY_COMPRESSED"), (169, "WRITE_ROWS_COMPRESSED"), (20, "WRITE_ROWS_V0"), (99, "unknown code 99"),
     ],
@@ -42,20 +42,6 @@ def test_transactions_before_a_fault_come_first() -> None:
     extent = take(file)
     assert (extent.end, extent.transactions, extent.stop) == (at, 1, BudgetReached())
     assert refusal(file, at).code == "BINLOG-004"
-
-
-@pytest.mark.parametrize("flags", [64, 128])
-def test_xa_is_refused(flags: int) -> None:
-    file = File()
-    file.gtid(1, flags=flags)
-    assert "XA" in refusal(file).message
-
-
-def test_xa_queries_are_refused() -> None:
-    file = File()
-    file.gtid(1)
-    file.query("XA END X'71',X'',1")
-    assert "XA" in refusal(file).message
 
 
 @pytest.mark.parametrize(

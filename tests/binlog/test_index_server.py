@@ -191,7 +191,6 @@ def test_a_rollback_that_was_written_has_no_rows(source_server: MariadbServer, s
     ("sql", "code"),
     [
         (("SET binlog_format = STATEMENT", "INSERT INTO t VALUES (1)"), "BINLOG-005"),
-        (("XA START 'q'", "INSERT INTO t VALUES (1)", "XA END 'q'", "XA PREPARE 'q'", "XA COMMIT 'q'"), "BINLOG-004"),
         (
             ("BEGIN", "INSERT INTO t VALUES (1)", "SAVEPOINT a", "INSERT INTO m VALUES (1)", "INSERT INTO t VALUES (2)",
              "ROLLBACK TO a", "COMMIT"),

@@ -47,6 +47,10 @@ STATEMENT_PLACES = (
     "ddl-execute-after",
     "ddl-noted",
 )
+XA_PLACES = (
+    "sync-prepare-before",
+    "sync-prepare-after",
+)
 ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
     "dump-header-before",
     "dump-header-after",
@@ -61,7 +65,7 @@ ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
 def test_no_place_is_forgotten() -> None:
     files = Path(unshard.__file__).parent.rglob("*.py")
     places = {place for file in files for place in re.findall(r'^\s+reach\("([^"]+)"\)', file.read_text(), re.M)}
-    tested = {re.sub(r":\d+$", "", place) for place in (*COPY_PLACES, *SYNC_PLACES, *STATEMENT_PLACES)}
+    tested = {re.sub(r":\d+$", "", place) for place in (*COPY_PLACES, *SYNC_PLACES, *STATEMENT_PLACES, *XA_PLACES)}
     assert places == tested | ELSEWHERE
 
 
@@ -98,6 +102,16 @@ def test_every_death_leaves_every_change_applied_once(
             source.run(f"ALTER TABLE life_1.table_1 ADD later_{number} INT")
             source.run(f"UPDATE life_1.table_1 SET later_{number} = {number} ORDER BY id LIMIT 5")
             die_at(files, place)
+        for number, place in enumerate(XA_PLACES):
+            source.run(
+                f"XA START '{number}'",
+                f"INSERT INTO life_1.table_1 (k, c, pad) VALUES ({number}, 'xa', 'xa')",
+                f"XA END '{number}'",
+                f"XA PREPARE '{number}'",
+            )
+            die_at(files, place)
+        for number in range(len(XA_PLACES)):
+            source.run(f"XA COMMIT '{number}'")
     with Command(files) as command:
         command.catch_up()
         command.interrupt()

@@ -35,8 +35,6 @@ _DAMAGED = (
     "the file isn't what the server wrote: stop the task, remove this relay file and all later ones, "
     "start the task: they are fetched from the source again"
 )
-_XA = "distributed (XA) transactions are not handled yet"
-_NO_XA = "change the rows with plain transactions; apply this one to the target by hand and start after it"
 _INCIDENT = "the server says that changes are missing from its binlog here"
 
 EVENTS: tuple[Event, ...] = (
@@ -77,7 +75,7 @@ EVENTS: tuple[Event, ...] = (
     Event(35, "PREVIOUS_GTIDS", "between_groups"),
     Event(36, "TRANSACTION_CONTEXT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
     Event(37, "VIEW_CHANGE", "note"),
-    Event(38, "XA_PREPARE", reason=_XA, remedy=_NO_XA),
+    Event(38, "XA_PREPARE", "xa_prepare"),
     Event(39, "PARTIAL_UPDATE_ROWS", reason="partial JSON updates are not handled yet",
           remedy=_PLAIN.format("binlog_row_value_options=''")),
     Event(40, "TRANSACTION_PAYLOAD", reason=_COMPRESSED, remedy=_PLAIN.format("binlog_transaction_compression=OFF")),
@@ -102,8 +100,6 @@ BY_CODE: dict[int, Event] = {event.code: event for event in EVENTS}
 
 KIND_TABLE = bytes(KINDS[BY_CODE[code].kind if code in BY_CODE else REFUSED] for code in range(256))
 """What the kernels go by: the kind of each of the 256 codes."""
-
-XA_QUERY = Event(2, "XA transaction", reason=_XA, remedy=_NO_XA)
 
 
 def event_of(code: int) -> Event:

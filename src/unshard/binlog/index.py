@@ -11,14 +11,15 @@ from mmap import mmap
 from pathlib import PurePath
 from struct import unpack_from
 
-from unshard.binlog.events import KIND_TABLE, XA_QUERY, Event, event_of
+from unshard.binlog.events import KIND_TABLE, Event, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
+from unshard.binlog.gtids import gtid_text, gtid_texts
 from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
+from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
 from unshard.kernels.split import boundaries
 from unshard.kernels.split import slices as cuts
-from unshard.model.gtid import MysqlGtidSet, origin_text
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import TableName
 
@@ -26,7 +27,6 @@ Data = bytes | memoryview | mmap
 
 _TRANSACTIONAL = 0x04
 _GTID_FIXED = 13
-_MARIADB_ORIGIN = 8  # bytes; a MySQL server's uuid has more
 _COMMIT_ID, _START_ALTER, _ROLLBACK_ALTER, _MULTI_ENGINE = 0x02, 0x02, 0x08, 0x01
 _REASON = {number: name for name, number in REASONS.items()}
 
@@ -88,7 +88,7 @@ class Statement:
         return self.query.foreign_key_checks
 
 
-Stop = EndOfData | BudgetReached | Rotate | Statement
+Stop = EndOfData | BudgetReached | Rotate | Statement | Prepared | Completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,15 @@ class Extent:
 def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> Extent:
     """The extent that begins at `start`, an event boundary that an earlier walk or the file's format gave.
 
-    It takes whole transactions until `budget` bytes are used (one at least, however large), a statement, the file's
-    end, or the last whole transaction of `data[:size]`. A transaction that isn't complete yet is left for a later
+    It takes whole transactions until `budget` bytes are used (one at least, however large), a statement, an XA
+    transaction that is prepared or completed, the file's end, or the last whole transaction of `data[:size]`. A
+    transaction that isn't complete yet is left for a later
     walk and is never an error. `where` names the source and the file for errors. An error is raised only when it is
     first in the walk: whole transactions before it come as an extent of their own.
 
     Raises BinlogError: 001 and 002 for damage, 004 for an event or statement that is refused, 005 for rows changed by
-    a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out. `data` is not held
-    after the call, whether it returns or raises.
+    a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out, 033 for an XA
+    statement that can't be read. `data` is not held after the call, whether it returns or raises.
     """
     if start < FIRST_OFFSET:
         raise ValueError(f"start {start} lies before the first event")
@@ -177,9 +178,9 @@ class _Walk:
                 return self._extent(self._rotate())
             if reason == "stop":
                 return self._extent(Rotate(None, self._after()), self._after())
-            if reason != "query":
+            if reason not in ("query", "xa"):
                 raise self._fault(reason)
-            found = self._query()
+            found = self._query() if reason == "query" else self._prepared()
             if found is not None:
                 return found
 
@@ -197,7 +198,7 @@ class _Walk:
             tables=frozenset(self._table(*names) for names in scanner.tables),
             first_timestamp=scanner.first_timestamp,
             last_timestamp=scanner.last_timestamp,
-            gtids=_gtid_texts(scanner.gtids()),
+            gtids=gtid_texts(scanner.gtids()),
             stop=stop,
             partial_images=bool(scanner.partial_images),
         )
@@ -226,7 +227,7 @@ class _Walk:
         if kind is Kind.CHANGE:
             raise self._error("BINLOG-005", statement=query.sql[:200])
         if kind is Kind.XA:
-            raise self._refused(XA_QUERY)
+            return self._xa(query)
         if kind is Kind.STATEMENT:
             return self._statement(query)
         if kind is Kind.BEGIN:
@@ -285,11 +286,56 @@ class _Walk:
             at=scanner.offset,
             end=self._after(),
             timestamp=scanner.timestamp,
-            gtid=_gtid_text(scanner.group_gtid()),
+            gtid=gtid_text(scanner.group_gtid()),
             flags=flags,
             whole=not scanner.in_group,
         )
         return self._extent(stop)
+
+    def _prepared(self) -> Extent | None:
+        """The end of an XA transaction's first part; it gets an extent of its own."""
+        scanner = self.scanner
+        try:
+            xid, one_phase = read_prepare(self._body())
+        except Damaged as error:
+            raise self._error("BINLOG-002", str(error), event="XA_PREPARE") from error
+        if one_phase:
+            scanner.close_group()
+            return None
+        if scanner.transactions:
+            return self._extent(BudgetReached())
+        return self._extent(
+            Prepared(
+                xid=xid,
+                start=scanner.group_start,
+                end=self._after(),
+                row_events=scanner.group_rows,
+                tables=frozenset(self._table(*names) for names in scanner.group_tables),
+                timestamp=scanner.timestamp,
+                gtid=gtid_text(scanner.group_gtid()),
+                partial_images=bool(scanner.group_partial),
+            )
+        )
+
+    def _xa(self, query: Query) -> Extent | None:
+        scanner = self.scanner
+        found = read_statement(query.sql)
+        if found is None:
+            raise self._error("BINLOG-033", statement=query.sql[:300])
+        verb, xid = found
+        if verb == "END":
+            if not scanner.in_group:
+                raise self._fault("unexpected")
+            scanner.skip()
+            return None
+        if scanner.in_group:
+            raise self._fault("unexpected")
+        if verb == "START":
+            scanner.open_group()
+            return None
+        start = scanner.group_start if scanner.grouped else scanner.offset
+        gtid = gtid_text(scanner.group_gtid())
+        return self._extent(Completed(xid, verb == "COMMIT", start, self._after(), scanner.timestamp, gtid))
 
     def _alter_extra(self) -> int:
         """MariaDB's second flag byte of the group's GTID event, which tells the phases of an ALTER; else 0."""
@@ -313,8 +359,6 @@ class _Walk:
         event = event_of(scanner.event)
         if reason == "refused":
             return self._refused(event)
-        if reason == "xa":
-            return self._refused(XA_QUERY)
         if reason == "bad_checksum":
             return self._error("BINLOG-001", event=event.name)
         if reason == "unexpected":
@@ -334,27 +378,3 @@ class _Walk:
         offset = self.scanner.offset
         file = PurePath(self.where.file).name if self.where.file else ""
         return BinlogError(code, replace(self.where, position=f"{file}:{offset}"), cause, values)
-
-
-def _gtid_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
-    """What `Extent.gtids` holds, from the scanner's runs."""
-    mariadb: dict[bytes, int] = {}
-    mysql: dict[bytes, list[tuple[int, int]]] = {}
-    for origin, first, last in runs:
-        if len(origin) == _MARIADB_ORIGIN:
-            mariadb.pop(origin, None)  # the latest goes last
-            mariadb[origin] = last
-        else:
-            mysql.setdefault(origin, []).append((first, last))
-    sets = (MysqlGtidSet().add(*((origin_text(origin), *run) for run in mysql[origin])) for origin in sorted(mysql))
-    return tuple(_gtid_text((origin, number)) for origin, number in mariadb.items()) + tuple(map(str, sets))
-
-
-def _gtid_text(gtid: tuple[bytes, int] | None) -> str:
-    if gtid is None:
-        return ""
-    origin, number = gtid
-    if len(origin) == _MARIADB_ORIGIN:
-        domain, server = unpack_from("<II", origin)
-        return f"{domain}-{server}-{number}"
-    return f"{origin_text(origin)}:{number}"

@@ -93,6 +93,20 @@ BINLOG: dict[str, Entry] = {
         "set binlog_row_metadata=FULL on the source for what it writes from now on, or name a server to read the "
         "structure from: options host, port, user and password",
     ),
+    "BINLOG-033": Entry(
+        "an XA statement is written in a form that isn't known: {statement}",
+        "look at it with mariadb-binlog, apply what it does to the target by hand and start after it",
+    ),
+    "BINLOG-034": Entry(
+        "an XA transaction is committed here whose rows were prepared in a part of the binlog that isn't here: {xid}",
+        "it was prepared before the task's first binlog file. Start the task again from nothing while `XA RECOVER` "
+        "is empty on the source; or apply its rows to the target by hand and start behind this place",
+    ),
+    "BINLOG-035": Entry(
+        "the rows of an XA transaction that is committed here can't be read again where they were prepared, {prepared}",
+        "put the relay file back as it was; if it is gone, stop the task, remove the relay folder and start the task: "
+        "it is fetched from the source again, which must still have it",
+    ),
     "BINLOG-037": Entry(
         "a row event has images without any column, so how many rows it holds can't be told",
         "MySQL writes that for INSERT ... VALUES () with binlog_row_image=MINIMAL: insert the row in the target by "

@@ -18,6 +18,7 @@ cdef enum Kind:
     ROTATE = 12
     STOP = 13
     TAGGED_GTID = 14
+    XA_PREPARE = 15
 
 # Why `Scanner.run` handed back. Zero goes on.
 cdef enum Reason:

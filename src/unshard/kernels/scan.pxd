@@ -19,7 +19,7 @@ cdef class Scanner:
 
     # tables: those of the open group, and where a name was seen last, by its hash
     cdef list _group_tables
-    cdef bint _group_partial
+    cdef readonly bint group_partial
     cdef long long _slot_at[1024]
     cdef int _slot_length[1024]
 

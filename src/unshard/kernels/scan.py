@@ -31,11 +31,10 @@ SLOTS = cython.declare(cython.int, 1024)
 
 PLACED_ELSEWHERE = cython.declare(cython.int, 0x20 | 0x40)  # artificial, or written by a relay: log_pos isn't its own
 STANDALONE = cython.declare(cython.int, 0x01)
-XA = cython.declare(cython.int, 0x40 | 0x80)
 
 _KINDS = (
     "refused rows table_map note xid mariadb_gtid mysql_gtid anonymous_gtid query context between_groups ignorable "
-    "rotate stop tagged_gtid"
+    "rotate stop tagged_gtid xa_prepare"
 )
 _REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body"
 KINDS = {name: number for number, name in enumerate(_KINDS.split())}
@@ -84,7 +83,7 @@ class Scanner:
         self._group_tables = []
         self._runs = []
         self.transactions = self.row_events = self.group_rows = 0
-        self.partial_images = self._group_partial = 0
+        self.partial_images = self.group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = 0
         self.state = kinds.OUTSIDE
         self.event = self.group_flags = 0
@@ -133,8 +132,13 @@ class Scanner:
 
     def drop_group_rows(self) -> None:
         """Forget the rows and tables of the open group: it was rolled back."""
-        self.group_rows = self._group_partial = 0
+        self.group_rows = self.group_partial = 0
         self._group_tables = []
+
+    @property
+    def group_tables(self):
+        """Schema and name of the tables of the open group that no group before it in this walk has."""
+        return self._group_tables
 
     def group_gtid(self):
         """The GTID of the open group, (origin, number) as in `gtids`, or None."""
@@ -190,7 +194,7 @@ class Scanner:
             if self.state != kinds.OPEN:
                 return kinds.AT_UNEXPECTED
             self.group_rows += 1
-            self._group_partial |= lacks_columns(self.event, at + HEADER, self._body())
+            self.group_partial |= lacks_columns(self.event, at + HEADER, self._body())
             self.offset += self.length
             return kinds.GO
         if kind in (kinds.TABLE_MAP, kinds.NOTE):
@@ -207,6 +211,8 @@ class Scanner:
             return kinds.GO
         if kind == kinds.QUERY:
             return self._query(at)
+        if kind == kinds.XA_PREPARE:
+            return kinds.AT_XA if self.state == kinds.OPEN else kinds.AT_UNEXPECTED
         return self._bound(at, kind)
 
     @cython.cfunc
@@ -243,8 +249,6 @@ class Scanner:
             memcpy(self._origin + 4, at + 5, 4)
             self._origin_length = MARIADB_ORIGIN
             self.group_flags = at[HEADER + 12]
-            if self.group_flags & XA:
-                return kinds.AT_XA
             if not self.group_flags & STANDALONE:
                 self.state = kinds.OPEN
         elif kind == kinds.MYSQL_GTID:
@@ -318,7 +322,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def _begin(self) -> cython.void:
         self.group_start = self.offset
-        self.group_rows = self._group_partial = 0
+        self.group_rows = self.group_partial = 0
         self.group_flags = 0
         self._origin_length = 0
 
@@ -327,8 +331,8 @@ class Scanner:
     def _commit(self) -> cython.int:
         self.transactions += 1
         self.row_events += self.group_rows
-        self.partial_images |= self._group_partial
-        self.group_rows = self._group_partial = 0
+        self.partial_images |= self.group_partial
+        self.group_rows = self.group_partial = 0
         if self._group_tables:
             self.tables.update(self._group_tables)
             self._group_tables = []

@@ -4,6 +4,8 @@
 |---|---|
 | whole row transactions | `Rows`, up to the byte budget |
 | a statement | `Ddl` |
+| an XA transaction that is prepared | `Prepare` |
+| its commit or rollback | `Complete` |
 | the end of a file, or of what a killed source left of it | `Move` to the next one |
 | the end of a file that a crash of the server cut off | `Move` to the next one: what is incomplete never happened |
 | nothing complete yet | None |
@@ -18,6 +20,7 @@ from typing import Protocol
 
 from unshard.binlog.format import Format, read_format
 from unshard.binlog.index import Extent, Rotate, Statement, walk
+from unshard.binlog.xa import Completed, Prepared
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
@@ -35,13 +38,18 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Whole transactions from `begin` to `end`, in one file; `extent` says what is in them."""
+    """Whole transactions from `begin` to `end`, in one file; `extent` says what is in them.
+
+    With an `xid`, `begin` to `end` is the commit of a prepared transaction, and `path` and `extent` are where its
+    rows lie: earlier, perhaps in an older file.
+    """
 
     begin: Position
     end: Location
     path: Path
     checksum: bool
     extent: Extent
+    xid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,25 @@ class Move:
     end: Location
 
 
-Work = Rows | Ddl | Move
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """An XA transaction that is prepared, with a GTID of its own: nothing to apply before its commit."""
+
+    begin: Position
+    end: Location
+    prepared: Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The commit or rollback of an XA transaction that was prepared earlier in the log."""
+
+    begin: Position
+    end: Location
+    completed: Completed
+
+
+Work = Rows | Ddl | Move | Prepare | Complete
 
 
 def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
@@ -84,6 +110,10 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
         stop = extent.stop
         done = (stop.gtid,) if stop.whole else ()
         return Ddl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
+    if isinstance(extent.stop, Prepared | Completed):
+        one = extent.stop
+        begin, behind = Position(file, one.start), _location(end, file, one.end, (one.gtid,))
+        return Prepare(begin, behind, one) if isinstance(one, Prepared) else Complete(begin, behind, one)
     if isinstance(extent.stop, Rotate):
         following = extent.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None

@@ -23,6 +23,7 @@ from unshard.sync.ledger import Entry
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.writer import writer
 
 T = TypeVar("T")
@@ -49,6 +50,10 @@ class Journal:
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
         return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source)), claimed.open_batch
 
+    def prepared(self) -> dict[str, PreparedXa]:
+        """The source's prepared XA transactions, by xid."""
+        return self.on_target(lambda c: load_prepared(c, self.meta, self.source))
+
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
         """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns."""
         batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, {**plan, "end_gtid": end.gtid})
@@ -58,8 +63,11 @@ class Journal:
         self.batch_id = batch.batch_id
         return self.batch_id
 
-    def close(self, end: Location, changed: Changed, ledger: Mapping[str, Entry]) -> None:
-        """Move the checkpoint to `end`, add up the ledger, and mark the open batch done, all or nothing."""
+    def close(self, end: Location, changed: Changed, ledger: Mapping[str, Entry], xid: str = "") -> None:
+        """Move the checkpoint to `end`, add up the ledger, and mark the open batch done, all or nothing.
+
+        `xid` is the prepared transaction that the batch has committed.
+        """
 
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
@@ -70,6 +78,8 @@ class Journal:
                 receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
                 save_checkpoint(cursor, self.meta, self.source, end, changed)
                 self._add_to_ledger(cursor, ledger)
+                if xid:
+                    drop(cursor, self.meta, self.source, xid)
                 cursor.execute("COMMIT")
 
         reach("sync-close-before")
@@ -80,14 +90,21 @@ class Journal:
         """Write the open batch's plan anew, with what has been done of it."""
         self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, plan))
 
-    def move(self, end: Location, changed: Changed) -> None:
-        """Move the checkpoint without a batch, over a stretch that changes nothing in the target."""
+    def move(self, end: Location, changed: Changed, prepared: PreparedXa | None = None, xid: str = "") -> None:
+        """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
+
+        The stretch may end in an XA transaction that is `prepared`, or in the end of the one of that `xid`.
+        """
 
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
                 receipts.hold(cursor, self.meta, self.source, self.epoch)
                 save_checkpoint(cursor, self.meta, self.source, end, changed)
+                if prepared is not None:
+                    keep(cursor, self.meta, self.source, prepared)
+                if xid:
+                    drop(cursor, self.meta, self.source, xid)
                 cursor.execute("COMMIT")
 
         reach("sync-move-before")

@@ -90,7 +90,7 @@ def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
         with _mapped(work) as data:
             bounds = sorted({start, *splits(data, start, end, pieces), end})
     spans = itertools.pairwise(bounds)
-    return tuple(Range(str(work.path), work.begin.file, a, b, n << 40) for n, (a, b) in enumerate(spans))
+    return tuple(Range(str(work.path), work.path.name, a, b, n << 40) for n, (a, b) in enumerate(spans))
 
 
 def _slices(work: Rows, size: int) -> tuple[Range, ...]:
@@ -99,7 +99,7 @@ def _slices(work: Rows, size: int) -> tuple[Range, ...]:
         cuts = slices(data, work.extent.start, work.extent.end, size)
     ends = [*(start for start, _ in cuts[1:]), work.extent.end]
     return tuple(
-        Range(str(work.path), work.begin.file, start, end, number << 40, maps)
+        Range(str(work.path), work.path.name, start, end, number << 40, maps)
         for number, ((start, maps), end) in enumerate(zip(cuts, ends, strict=True))
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
-from unshard.sync.follow import Ddl, Log, Rows, next_work
+from unshard.sync.follow import Complete, Ddl, Log, Prepare, Rows, next_work
 
 ONE_TRANSACTION = 1
 
@@ -19,6 +19,10 @@ def seek(log: Log, file: str, gtid: str, written: Position, source: str) -> Loca
         if isinstance(work, Rows) and not all(_holds(gtid, one) for one in work.extent.gtids):
             return Location(work.begin, gtid)
         if isinstance(work, Ddl) and work.statement.gtid and not _holds(gtid, work.statement.gtid):
+            return Location(work.begin, gtid)
+        if isinstance(work, Prepare) and work.prepared.gtid and not _holds(gtid, work.prepared.gtid):
+            return Location(work.begin, gtid)
+        if isinstance(work, Complete) and work.completed.gtid and not _holds(gtid, work.completed.gtid):
             return Location(work.begin, gtid)
         at = work.end
     return Location(at.position, gtid) if at.gtid and _holds(at.gtid, gtid) else None

@@ -12,17 +12,20 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Protocol
 
+from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch import BatchPlan, TablePlan
-from unshard.sync.follow import Ddl, Log, Move, Rows, Work, next_work
+from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Report, balance
 from unshard.sync.plan import Planner
+from unshard.sync.prepared import PreparedXas, look_back, no_prepare
 from unshard.sync.statement import Statements
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint
+from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
 IDLE_SECONDS = 0.25
@@ -61,6 +64,7 @@ class SyncUnit:
     budget_bytes: int
     flush_seconds: float
     meter: Meter = field(default_factory=Meter)
+    _prepared: PreparedXas = field(init=False)
     _at: Location = field(init=False)
     _saved: Location = field(init=False)
     _saved_time: float = 0.0
@@ -78,6 +82,7 @@ class SyncUnit:
                 raise SyncError("SYNC-012", Where(source=self.source))
             self.journal.move(start.location, start.tables)
             checkpoint = start
+        self._prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.restore(checkpoint)
         self.rules.after = self.statements.after
         self._at = self._saved = self.meter.location = checkpoint.location
@@ -119,19 +124,52 @@ class SyncUnit:
                 self._arrive(work.end)
             case Move(end):
                 self._arrive(end)
+            case Prepare():
+                reach("sync-prepare-before")
+                self._pass(work.end, prepared=self._prepared.record(work, self._at.gtid))
+                reach("sync-prepare-after")
+            case Complete():
+                self.meter.doing = "XA"
+                self._complete(work)
 
     def _apply(self, work: Rows) -> None:
         tables = self._tables(work)
         if tables:
             self.meter.doing = "batch"
             plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1)
-            self.journal.open(self._at, work.end, plan.to_json(), plan.shape.partitions)
+            begin = Location(work.begin, self._at.gtid)
+            self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
             self._run(plan, work)
+        elif work.xid:
+            self._pass(work.end, xid=work.xid)
         self._arrive(work.end)
 
     def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
         extent = work.extent
-        return self.rules.plans(extent.tables, work.begin, partial_images=extent.partial_images)
+        plans = self.rules.plans(extent.tables, work.begin, partial_images=extent.partial_images)
+        # a snapshot behind the commit of prepared rows has all of them, one before it none, wherever they lie
+        return tuple(plan for plan in plans if plan.after is None) if work.xid else plans
+
+    def _complete(self, work: Complete) -> None:
+        """The end of a prepared transaction: its rows are applied now, or never."""
+        xid = work.completed.xid
+        if work.completed.committed and xid not in self._prepared.known:
+            found = look_back(self.relay.log, work, self.source)
+            if found is None:
+                raise no_prepare(work, self.source)
+            self._prepared.known[xid] = found
+            self._pass(self._at, prepared=found)
+        if work.completed.committed:
+            self._apply(self._prepared.rows(self.relay.log, work))
+        else:
+            self._pass(work.end, xid=xid)
+        self._prepared.known.pop(xid, None)
+
+    def _pass(self, end: Location, prepared: PreparedXa | None = None, xid: str = "") -> None:
+        """Move the checkpoint, at once, over a place where an XA transaction is prepared or ends."""
+        self.journal.move(end, self.statements.take_changes(end.position), prepared, xid)
+        self._saved, self._saved_time = end, time.monotonic()
+        self._arrive(end)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
@@ -142,6 +180,9 @@ class SyncUnit:
             self._saved = end
             self.rules.forget()
             self._arrive(end)
+            return
+        if batch.plan.get("xid"):
+            self._finish_commit(batch, stop)
             return
         end_offset = max(stretch[2] for stretch in batch.plan["ranges"])
         limit = Position(batch.begin.file, end_offset)
@@ -158,6 +199,16 @@ class SyncUnit:
         self._run(plan, work)
         self._arrive(work.end)
 
+    def _finish_commit(self, batch: OpenBatch, stop: Event) -> None:
+        """The same for a batch that is the commit of a prepared transaction."""
+        if not self._await(batch.end, stop):
+            return
+        work = self._prepared.rows_again(self.relay.log, batch)
+        plan = self.planner.plan_again(work, self._tables(work), self.journal.epoch, batch.batch_id, batch.plan)
+        self._run(plan, work)
+        self._prepared.known.pop(work.xid, None)
+        self._arrive(work.end)
+
     def _run(self, plan: BatchPlan, work: Rows) -> None:
         where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
         try:
@@ -167,7 +218,7 @@ class SyncUnit:
         total = balance(reports, shuffled=plan.shuffled, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}
-        self.journal.close(work.end, self.statements.take_changes(work.end.position), named)
+        self.journal.close(work.end, self.statements.take_changes(work.end.position), named, work.xid)
         self._saved, self._saved_time = work.end, time.monotonic()
         self.meter.applied(total, work.extent.last_timestamp, time.time())
         for report in reports:

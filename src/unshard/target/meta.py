@@ -1,4 +1,4 @@
-"""The tables that Unshard keeps in the target's `meta-schema`: DM's own, and the two of the receipts.
+"""The tables that Unshard keeps in the target's `meta-schema`: DM's own, those of the receipts, and prepared XA.
 
 Names and columns of `<task>_syncer_checkpoint` are DM's, so that its users find what they know.
 """
@@ -65,6 +65,17 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (source, target)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_PREPARED_XA = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    xid VARCHAR(270) NOT NULL,
+    binlog_name VARCHAR(128) NOT NULL,
+    begin_pos BIGINT UNSIGNED NOT NULL,
+    end_pos BIGINT UNSIGNED NOT NULL,
+    binlog_gtid LONGTEXT NOT NULL,
+    PRIMARY KEY (source, xid)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,10 @@ class MetaTables:
     def ledger(self) -> str:
         return self._name("apply_ledger")
 
+    @property
+    def prepared_xa(self) -> str:
+        return self._name("prepared_xa")
+
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once."""
         with connection.cursor() as cursor:
@@ -102,5 +117,6 @@ class MetaTables:
                 (_BATCH, self.batch),
                 (_PARTITION, self.partition),
                 (_LEDGER, self.ledger),
+                (_PREPARED_XA, self.prepared_xa),
             ):
                 cursor.execute(statement.format(name=name))

@@ -18,6 +18,7 @@ from unshard.relay.unit import RelayUnit
 from unshard.sync.seek import seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.prepared_xa import load_prepared
 
 LOOK_SECONDS = 0.2
 
@@ -42,10 +43,15 @@ class Beginning:
             return load_checkpoint(connection, self.meta, self.source)
 
     def relay_start(self) -> Location | None:
-        """The oldest location that this subtask will read; None for the upstream's present one."""
+        """The oldest location that this subtask will read; None for the upstream's present one.
+
+        That is the checkpoint's, or that of an XA transaction which was prepared before it and isn't committed yet.
+        """
         checkpoint = self.checkpoint()
         if checkpoint is not None:
-            return checkpoint.location
+            with session(self.target, "target") as connection:
+                prepared = load_prepared(connection, self.meta, self.source)
+            return min([checkpoint.location, *(one.begin for one in prepared.values())], key=_place)
         header = read_header(self.dump_directory)
         return header.begin if header is not None else self._meta_location()
 
@@ -103,3 +109,7 @@ class Beginning:
         """Delete the dump once the checkpoint stands in the target, unless the user keeps it. Idempotent."""
         if not self.keep_dump:
             shutil.rmtree(self.dump_directory, ignore_errors=True)
+
+
+def _place(location: Location) -> Position:
+    return location.position

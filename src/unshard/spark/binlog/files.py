@@ -11,7 +11,9 @@ from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import INDEX_NAME
-from unshard.sync.follow import Rows, next_work
+from unshard.sync.follow import Complete, Prepare, Rows, next_work
+from unshard.sync.prepared import look_back, no_prepare, rows_of
+from unshard.target.prepared_xa import PreparedXa
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,27 @@ def open_log(path: Path) -> FileLog:
 def stretches(log: FileLog, start: Position, end: Position, range_bytes: int) -> Iterator[Rows]:
     """The row transactions from `start` up to `end`, in runs of about `range_bytes`.
 
-    Stops before a transaction that isn't whole yet. Raises BinlogError for what can't be followed.
+    Stops before a transaction that isn't whole yet. The rows of an XA transaction come with its commit, also where
+    they were prepared before `start`. Raises BinlogError for what can't be followed.
     """
-    at = Location(start)
+    at, source = Location(start), str(log.folder)
+    prepared: dict[str, PreparedXa] = {}
     while at.position < end:
-        work = next_work(log, at, end, range_bytes, str(log.folder))
+        work = next_work(log, at, end, range_bytes, source)
         if work is None:
             return
         if isinstance(work, Rows):
             yield work
+        elif isinstance(work, Prepare):
+            xid = work.prepared.xid
+            prepared[xid] = PreparedXa(xid, Location(work.begin), work.prepared.end)
+        elif isinstance(work, Complete):
+            found = prepared.pop(work.completed.xid, None)
+            if work.completed.committed:
+                found = found or look_back(log, work, source)
+                if found is None:
+                    raise no_prepare(work, source)
+                yield rows_of(log, found, work.begin, work.end, work.completed.timestamp, source)
         at = work.end
 
 

@@ -1,0 +1,142 @@
+"""Prepared XA transactions: remembered at XA PREPARE, applied at XA COMMIT, forgotten at XA ROLLBACK.
+
+| if the process dies | then |
+|---|---|
+| before the checkpoint passes the prepare | the prepare is read again |
+| after it | the record stands in the target beside the checkpoint |
+| in the batch of the commit | the same batch is finished from its plan, which names the prepared bytes |
+| after that batch is closed | the record went with the same transaction |
+
+Their structures are those of now: a prepared transaction holds its tables against DDL.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from unshard.binlog.format import read_format
+from unshard.binlog.index import BudgetReached, Extent, walk
+from unshard.binlog.xa import Prepared
+from unshard.errors import BinlogError, Where
+from unshard.model.position import Location, Position
+from unshard.sync.follow import Complete, Log, Prepare, Rows, next_work
+from unshard.target.prepared_xa import PreparedXa
+from unshard.target.receipts import OpenBatch
+
+_BUDGET = 64 << 20
+
+
+@dataclass(slots=True)
+class PreparedXas:
+    """Those of one source. Used by the sync unit's thread; what it holds is what the target has on record."""
+
+    source: str
+    known: dict[str, PreparedXa] = field(default_factory=dict)
+
+    def record(self, work: Prepare, gtid: str) -> PreparedXa:
+        """What is to be kept of a prepare; `gtid` is the set before it."""
+        prepared = PreparedXa(work.prepared.xid, Location(work.begin, gtid), work.prepared.end)
+        self.known[prepared.xid] = prepared
+        return prepared
+
+    def rows(self, log: Log, work: Complete) -> Rows:
+        """The rows of a commit whose prepare is on record. Raises BinlogError BINLOG-035."""
+        stamp = work.completed.timestamp
+        return rows_of(log, self.known[work.completed.xid], work.begin, work.end, stamp, self.source)
+
+    def rows_again(self, log: Log, batch: OpenBatch) -> Rows:
+        """The rows of an open batch that is a commit. Raises BinlogError BINLOG-035."""
+        kept = self.known[batch.plan["xid"]]
+        return rows_of(log, kept, batch.begin, Location(batch.end, batch.plan["end_gtid"]), 0, self.source)
+
+
+def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestamp: int, source: str) -> Rows:
+    """The rows that were prepared as `kept` and are committed by the bytes `begin` to `end`.
+
+    Raises BinlogError BINLOG-035 where the log no longer has them, or holds something else there.
+    """
+    file = kept.begin.position.file
+    path = log.path(file)
+    try:
+        extent, checksum = _walk_one(path, kept, source)
+    except (OSError, ValueError, BinlogError) as error:
+        raise _lost(kept, begin, path, str(error), source) from error
+    stop = extent.stop
+    if not isinstance(stop, Prepared) or (stop.xid, stop.end) != (kept.xid, kept.end):
+        raise _lost(kept, begin, path, "another transaction stands there", source)
+    whole = replace(
+        extent,
+        start=kept.begin.position.offset,
+        end=stop.end,
+        transactions=1,
+        row_events=stop.row_events,
+        tables=stop.tables,
+        partial_images=stop.partial_images,
+        first_timestamp=timestamp or stop.timestamp,
+        last_timestamp=timestamp or stop.timestamp,
+        stop=BudgetReached(),
+    )
+    return Rows(begin, end, path, checksum, whole, kept.xid)
+
+
+def look_back(log: Log, work: Complete, source: str) -> PreparedXa | None:
+    """The prepare of a commit that has none on record: it was read past before the task began.
+
+    The files are searched from the commit's own back to the oldest of the log. None where no prepare is found, or
+    the one that is found was completed before.
+    """
+    file: str | None = work.begin.file
+    while file is not None and log.path(file).exists():
+        found, seen = _last_in(log, file, work, source)
+        if seen:
+            return found
+        file = _before(file)
+    return None
+
+
+def no_prepare(work: Complete, source: str) -> BinlogError:
+    """What a commit stops with that `look_back` finds nothing for."""
+    where = Where(source=source, position=str(work.begin))
+    return BinlogError("BINLOG-034", where, values={"xid": work.completed.xid})
+
+
+def _last_in(log: Log, file: str, work: Complete, source: str) -> tuple[PreparedXa | None, bool]:
+    """The xid's last prepare in a file before the commit, and whether the file tells of the xid at all."""
+    xid, at = work.completed.xid, Location(Position(file))
+    found: PreparedXa | None = None
+    seen = False
+    while at.position.file == file and at.position < work.begin:
+        try:
+            one = next_work(log, at, work.begin, _BUDGET, source)
+        except BinlogError:
+            return None, True  # what stands behind it can't be told
+        if one is None:
+            break
+        if isinstance(one, Prepare) and one.prepared.xid == xid:
+            found, seen = PreparedXa(xid, Location(one.begin), one.prepared.end), True
+        elif isinstance(one, Complete) and one.completed.xid == xid:
+            found, seen = None, True
+        at = one.end
+    return found, seen
+
+
+def _before(file: str) -> str | None:
+    """The name of the file before this one, as a server numbers them."""
+    base, _, number = file.rpartition(".")
+    return f"{base}.{int(number) - 1:06d}" if int(number) > 1 else None
+
+
+def _walk_one(path: Path, kept: PreparedXa, source: str) -> tuple[Extent, bool]:
+    where = Where(source=source, file=str(path))
+    with path.open("rb") as handle, mmap.mmap(handle.fileno(), kept.end, prot=mmap.PROT_READ) as data:
+        checksum = read_format(data).checksum
+        start = kept.begin.position.offset
+        return walk(data, start, size=kept.end, budget=_BUDGET, checksum=checksum, where=where), checksum
+
+
+def _lost(kept: PreparedXa, begin: Position, path: Path, cause: str, source: str) -> BinlogError:
+    values: dict[str, Any] = {"prepared": str(kept.begin.position)}
+    return BinlogError("BINLOG-035", Where(source=source, position=str(begin), file=str(path)), cause, values)
