@@ -165,10 +165,10 @@ def test_a_condition_filters_rows(make_dump: Callable[..., DumpUnit], two_tables
     assert dumped_ids(tmp_path / "dump", TableName(two_tables, "a")) == [1, 2, 4]
 
 
-def test_a_versioned_table_is_named_and_refused(
-    make_dump: Callable[..., DumpUnit], two_tables: str, source_server: MariadbServer
+def test_of_a_versioned_table_the_current_rows_are_dumped(
+    make_dump: Callable[..., DumpUnit], two_tables: str, source_server: MariadbServer, tmp_path: Path
 ) -> None:
     source_server.run(f"CREATE TABLE {two_tables}.v (id INT) WITH SYSTEM VERSIONING")
-    with pytest.raises(DumpError, match=f"{two_tables}.v") as caught:
-        make_dump(two_tables).run()
-    assert caught.value.code == "DUMP-008"
+    source_server.run(f"INSERT INTO {two_tables}.v VALUES (1), (2)", f"DELETE FROM {two_tables}.v WHERE id = 1")
+    make_dump(two_tables).run()
+    assert dumped_ids(tmp_path / "dump", TableName(two_tables, "v")) == [2]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from unshard.errors import DumpError, Where
+from unshard.errors import DumpError
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import SYSTEM_SCHEMAS
@@ -23,7 +23,7 @@ _BYTES = frozenset({"binary", "varbinary"})
 _PLAIN = frozenset({"decimal", "year"})
 _QUOTED = frozenset({"char", "varchar", "date", "datetime", "timestamp", "uuid", "inet4", "inet6"})
 _LISTING = """
-SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
+SELECT TABLE_SCHEMA, TABLE_NAME, COALESCE(ENGINE, ''), COALESCE(TABLE_ROWS, 0),
        COALESCE(DATA_LENGTH, 0) FROM information_schema.TABLES
  WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY 1, 2
 """
@@ -50,17 +50,12 @@ class Chunk:
 
 
 def list_tables(connection: Any, allows: Callable[[TableName], bool]) -> tuple[Listed, ...]:
-    """The allowed base tables, sorted by name.
-
-    Raises DumpError DUMP-008 for a system-versioned one: a dump would lose its history.
-    """
+    """The allowed base tables, sorted by name. Of a system-versioned one a dump holds the current rows."""
     found = []
-    for schema, table, kind, engine, count, size in rows(connection, _LISTING):
+    for schema, table, engine, count, size in rows(connection, _LISTING):
         name = TableName(schema, table)
         if schema.lower() in SYSTEM_SCHEMAS or not allows(name):
             continue
-        if kind != "BASE TABLE":
-            raise DumpError("DUMP-008", Where(table=str(name)))
         found.append(Listed(name, engine.lower() == TRANSACTIONAL, int(count), int(size)))
     return tuple(found)
 

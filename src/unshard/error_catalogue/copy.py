@@ -33,10 +33,6 @@ DUMP: dict[str, Entry] = {
         "remove the dump folder; the task dumps again",
     ),
     "DUMP-007": Entry("there is no finished dump in this folder", "let the dump finish, or name the right folder"),
-    "DUMP-008": Entry(
-        "a system-versioned table can't be dumped without losing its history",
-        "leave it out with `block-allow-list`, or drop its versioning on the source",
-    ),
     "DUMP-009": Entry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
     "DUMP-010": Entry(
         "the table's structure kept changing while its snapshot was opened",

@@ -74,6 +74,10 @@ BINLOG: dict[str, Entry] = {
         "rename the members that hold an emoji or a question mark (ALTER TABLE at the source); if it is a plain"
         " question mark, SET GLOBAL binlog_row_metadata=FULL at the source and copy the table again",
     ),
+    "BINLOG-046": Entry(
+        "row images of a system-versioned table lack columns: they don't tell a current row from history",
+        "set binlog_row_image=FULL at the source, for running sessions too, and copy the table again",
+    ),
     "BINLOG-050": Entry(
         "the file ends within an event",
         "it was cut off: copy it again from the server; of a relay file, stop the task, remove it and all later ones, "

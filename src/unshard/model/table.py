@@ -32,6 +32,7 @@ class Column:
     `type` is DATA_TYPE in lower case (`bigint`, `varchar`, `enum`); `definition` is COLUMN_TYPE
     (`bigint(20) unsigned`). `charset` and `collation` are None for types that have none. `members` are the
     texts of an ENUM or SET in order. `length` is in characters for text and in bytes for binary types.
+    `period` is `start` or `end` for the two columns of a system-versioned table that tell when a row was there.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Column:
     auto_increment: bool = False
     invisible: bool = False
     has_default: bool = True
+    period: str = ""
 
     @property
     def unsigned(self) -> bool:
@@ -83,7 +85,7 @@ class Index:
 class Table:
     """A table's structure at one point of the log.
 
-    `columns` are in the table's own order, generated and invisible ones included, as row events have them.
+    `columns` are in the table's own order, generated, invisible and hidden ones included, as row events have them.
     `create_sql` is the server's SHOW CREATE TABLE with the AUTO_INCREMENT counter taken out.
     """
 
@@ -102,6 +104,11 @@ class Table:
             if not nullable.intersection(index.columns):
                 return index.columns
         return ()
+
+    @property
+    def row_end(self) -> int | None:
+        """The number of the column that tells when a row's time ended; None for a table without system versioning."""
+        return next((number for number, column in enumerate(self.columns) if column.period == "end"), None)
 
     @property
     def unique_keys(self) -> tuple[Index, ...]:

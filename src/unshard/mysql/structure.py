@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import Any
 
 from unshard.model.table import Column, Index, Table, TableName
@@ -18,6 +19,8 @@ _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _MEANING = {"0": "\0", "n": "\n", "r": "\r"}
+_TEXT = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
+_PERIOD = re.compile(r"^  PERIOD FOR SYSTEM_TIME \(`((?:[^`]|``)+)`, `((?:[^`]|``)+)`\)", re.MULTILINE)
 
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
@@ -35,7 +38,8 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
     """Every base table outside the system schemas, sorted."""
     found = rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'",
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
+        " WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')",
     )
     return tuple(sorted(TableName(*name) for name in found if name[0].lower() not in SYSTEM_SCHEMAS))
 
@@ -46,10 +50,12 @@ def read_table(connection: Any, name: TableName) -> Table | None:
     if not columns:
         return None
     create_sql = create_statement(connection, name)
+    columns = _with_period(columns, create_sql)
+    period = {column.name for column in columns if column.period}
     return Table(
         name=name,
         columns=columns,
-        indexes=_indexes(rows(connection, _INDEXES, (name.schema, name.table))),
+        indexes=_indexes(rows(connection, _INDEXES, (name.schema, name.table)), period),
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
     )
@@ -83,6 +89,20 @@ def _column(row: tuple[Any, ...]) -> Column:
     )
 
 
+def _with_period(columns: tuple[Column, ...], create_sql: str) -> tuple[Column, ...]:
+    """The columns with the period of a system-versioned table, which are hidden ones where the user named none."""
+    options = _TEXT.sub("", create_sql[create_sql.rfind("\n)") :])
+    if " WITH SYSTEM VERSIONING" not in options:
+        return columns
+    found = _PERIOD.search(create_sql)
+    if found is None:
+        hidden = Column("row_start", "timestamp", "timestamp(6)", False, fsp=6, generated=True, invisible=True)
+        return (*columns, replace(hidden, period="start"), replace(hidden, name="row_end", period="end"))
+    start, end = (name.replace("``", "`") for name in found.groups())
+    periods = {start: "start", end: "end"}
+    return tuple(replace(column, period=periods.get(column.name, "")) for column in columns)
+
+
 def _members(kind: str, definition: str) -> tuple[str, ...]:
     if kind.lower() not in ("enum", "set"):
         return ()
@@ -95,10 +115,13 @@ def _unescaped(match: re.Match[str]) -> str:
     return "'" if letter is None else _MEANING.get(letter, letter)
 
 
-def _indexes(found: Iterable[tuple[Any, ...]]) -> tuple[Index, ...]:
+def _indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tuple[Index, ...]:
+    """The keys without `period` columns, which the server adds to those that are unique among current rows only."""
     parts: dict[str, list[tuple[str, int]]] = {}
     unique: dict[str, bool] = {}
     for name, column, prefix, non_unique in found:
+        if column in period:
+            continue
         parts.setdefault(name, []).append((column, int(prefix)))
         unique[name] = not int(non_unique)
     return tuple(

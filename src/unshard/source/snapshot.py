@@ -17,7 +17,8 @@ from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
-_LISTING = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
+_KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+_LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
 _COUNTER = re.compile(r" AUTO_INCREMENT=(\d+)")
 
 

@@ -2,7 +2,7 @@
 
 Before the exchange a step sees the changes of a byte range, behind it those of a partition::
 
-    decode ▸ map ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+    decode ▸ versions ▸ map ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
 *Filter* and *route* are decided by name when the batch is planned (`sync.tables`): a table that a rule drops has
 no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either each task
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from unshard.binlog.partial import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
-from unshard.errors import UnshardError, Where
+from unshard.errors import BinlogError, UnshardError, Where
 from unshard.model.change import ENCODED_SCHEMA
 from unshard.model.position import Position
 from unshard.model.table import Table
@@ -39,13 +39,18 @@ from unshard.sync.ledger import Entry, Ledger, Report, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order
 from unshard.sync.partial import encode_partial, map_partial
+from unshard.sync.versions import current_rows
 from unshard.transform.column_mapping import apply_mapping
 
 Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
 
 
 def decode(plan: BatchPlan, piece: Range) -> list[Images]:
-    """Step *decode*: the row images of one range, a batch per table, more of them where images lack columns."""
+    """Steps *decode* and *versions*: the images of current rows in one range, a batch per table.
+
+    There are more of them where images lack columns. Raises BinlogError BINLOG-046 for such ones of a system-versioned
+    table.
+    """
     plans = plan.by_name()
 
     def wanted(table_map: TableMap, offset: int) -> Table | None:
@@ -66,7 +71,9 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
             maps=piece.maps,
             where=where,
         )
-    whole: list[Images] = [(plans[table.name], batch) for table, batch in decoded]
+    if versioned := [images.table.name for images in decoded.partial if images.table.row_end is not None]:
+        raise BinlogError("BINLOG-046", replace(where, table=str(versioned[0])))
+    whole: list[Images] = [(plans[table.name], current_rows(table, batch)) for table, batch in decoded]
     return whole + [(plans[images.table.name], images) for images in decoded.partial]
 
 

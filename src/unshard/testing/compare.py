@@ -76,7 +76,7 @@ def compare(
 
     Raises LookupError when a table or a column is not there.
     """
-    names = list(columns or [column.name for column in _table(*target).columns])
+    names = list(columns or [column.name for column in _table(*target).columns if not column.period])
     if mapping is None:
         sums = [_server_sum(place, names) for place in sources]
         ours, theirs = (
