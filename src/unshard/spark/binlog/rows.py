@@ -13,11 +13,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DataType,
     DecimalType,
@@ -31,6 +33,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from unshard.binlog.rows import Decoded
 from unshard.errors import BinlogError, ConfigError, Where
 from unshard.kernels.literals import render
 from unshard.model.change import IMAGE_FIELDS, Op
@@ -53,6 +56,7 @@ _PLACE = (
     StructField("_offset", LongType(), False),
     StructField("_seq", LongType(), False),
     StructField("_timestamp", TimestampType(), False),
+    StructField("_absent", ArrayType(StringType(), False), True),
 )
 _OF_TABLE = (StructField("_schema", StringType(), False), StructField("_table", StringType(), False))
 _TEXTS = MapType(StringType(), StringType(), True)
@@ -85,11 +89,37 @@ def spark_type(column: Column) -> DataType:
     return _PLAIN.get(kind, StringType())
 
 
-def typed_rows(table: Table, batch: pa.RecordBatch, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Images of one table, with the offsets of their events. `absent` are columns that were not logged in them."""
+
+    table: Table
+    batch: pa.RecordBatch
+    absent: tuple[str, ...] = ()
+
+    def slices(self, rows: int) -> Iterator[Images]:
+        for at in range(0, len(self.batch), rows):
+            yield replace(self, batch=self.batch.slice(at, rows))
+
+
+def images_of(decoded: Decoded) -> Iterator[Images]:
+    """All that a range held. Where images lack columns, those before and after are by themselves."""
+    for table, batch in decoded:
+        yield Images(table, batch)
+    for partial in decoded.partial:
+        for table, batch in partial.sides():
+            logged = {column.name for column in table.columns}
+            yield Images(
+                table, batch, tuple(column.name for column in partial.table.columns if column.name not in logged)
+            )
+
+
+def typed_rows(images: Images, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
     """Images of one table in the columns of `wanted`; those that the table doesn't have are NULL.
 
     `log` is the file as bytes. Raises BinlogError 056 for a column of the log that `wanted` has no place for.
     """
+    table, batch = images.table, images.batch
     values = {column.name: _converted(column, batch.column(place)) for place, column in _placed(table)}
     beyond = sorted(set(values) - set(wanted.names))
     if beyond:
@@ -99,15 +129,16 @@ def typed_rows(table: Table, batch: pa.RecordBatch, file: str, log: np.ndarray, 
             Where(table=str(table.name), position=f"{file}:{first}"),
             values={"columns": ", ".join(beyond)},
         )
-    values |= _places(batch, file, log)
+    values |= _places(images, file, log)
     arrays = [values.get(field.name, pa.nulls(len(batch), field.type)) for field in wanted]
     fitted = [array.cast(field.type) for array, field in zip(arrays, wanted, strict=True)]
     return pa.RecordBatch.from_arrays(fitted, schema=wanted)
 
 
-def all_rows(table: Table, batch: pa.RecordBatch, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
+def all_rows(images: Images, file: str, log: np.ndarray, wanted: pa.Schema) -> pa.RecordBatch:
     """Images of one table in the columns of ALL_TABLES."""
-    values = _places(batch, file, log)
+    table, batch = images.table, images.batch
+    values = _places(images, file, log)
     values["_schema"] = pa.repeat(table.name.schema, len(batch))
     values["_table"] = pa.repeat(table.name.table, len(batch))
     values["row"] = _texts(table, batch)
@@ -124,8 +155,10 @@ def _offsets(batch: pa.RecordBatch) -> np.ndarray:
     return found
 
 
-def _places(batch: pa.RecordBatch, file: str, log: np.ndarray) -> dict[str, pa.Array]:
+def _places(images: Images, file: str, log: np.ndarray) -> dict[str, pa.Array]:
     """The columns about the change itself; an event opens with its time in unix seconds, little-endian."""
+    batch = images.batch
+    absent = pa.scalar(list(images.absent) or None, pa.list_(pa.string()))
     offsets = _offsets(batch)
     seconds = sum(log[offsets + byte].astype(np.int64) << (8 * byte) for byte in range(4))
     return {
@@ -134,6 +167,7 @@ def _places(batch: pa.RecordBatch, file: str, log: np.ndarray) -> dict[str, pa.A
         "_offset": pa.array(offsets),
         "_seq": batch.column(1),
         "_timestamp": pa.array(seconds * 1_000_000, pa.timestamp("us", tz="UTC")),
+        "_absent": pa.repeat(absent, len(batch)),
     }
 
 

@@ -25,7 +25,7 @@ from unshard.model.position import Position
 from unshard.model.table import Table
 from unshard.spark.binlog.files import FileLog, open_log, stretches
 from unshard.spark.binlog.options import Options, read_options
-from unshard.spark.binlog.rows import ALL_TABLES, all_rows, table_schema, typed_rows
+from unshard.spark.binlog.rows import ALL_TABLES, all_rows, images_of, table_schema, typed_rows
 from unshard.spark.binlog.structures import Structures, newest_structure, server_structures
 
 _ROWS_AT_ONCE = 50_000
@@ -110,10 +110,9 @@ class _RangeReader:
             offsets=True,
             where=Where(file=piece.path),
         )
-        partial = [side for images in decoded.partial for side in images.sides()]
-        for table, batch in [*decoded, *partial]:
-            for at in range(0, len(batch), _ROWS_AT_ONCE):
-                yield convert(table, batch.slice(at, _ROWS_AT_ONCE), path.name, log, wanted)
+        for images in images_of(decoded):
+            for part in images.slices(_ROWS_AT_ONCE):
+                yield convert(part, path.name, log, wanted)
 
 
 class BinlogReader(_RangeReader, DataSourceReader):  # type: ignore[misc]
