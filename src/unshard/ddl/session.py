@@ -65,6 +65,8 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
         wanted["explicit_defaults_for_timestamp"] = int(context.explicit_defaults_for_timestamp)
     if context.sql_if_exists:
         wanted["sql_if_exists"] = 1
+    if context.mariadb and "MariaDB" in connection.get_server_info():
+        wanted["system_versioning_alter_history"] = "KEEP"  # else an ALTER of a system-versioned table is refused
     if (name := collation_name(connection, context.collation_connection)) is not None:
         wanted["collation_connection"] = name
     if kind.on_schema and context.collation_server:
