@@ -33,8 +33,9 @@ def reason(data: bytes, start: int = 1, budget: int = 1 << 20) -> tuple[str, Sca
         ("mariadb_gtid", bytes(19), "end"),
         ("mariadb_gtid", bytes(12) + b"\x40" + bytes(6), "end"),
         ("xa_prepare", b"", "unexpected"),
-        ("mysql_gtid", bytes(25), "end"),
+        ("mysql_gtid", bytes(17) + b"\x01" + bytes(7), "end"),
         ("mysql_gtid", bytes(24), "bad_body"),
+        ("mysql_gtid", bytes(25), "bad_body"),  # a transaction without a number
         ("anonymous_gtid", b"", "end"),
         ("query", bytes(14), "query"),
         ("query", bytes(13), "bad_body"),

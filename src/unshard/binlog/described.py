@@ -7,6 +7,8 @@ missing. Only signs have to be taken one way or the other: integers of unknown s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from unshard.binlog import layout
 from unshard.binlog.metadata import CHARACTER, NUMERIC
 from unshard.binlog.table_map import TableMap, real_type
@@ -92,7 +94,7 @@ def _column(table_map: TableMap, number: int) -> Column:
         precision=precision,
         scale=scale,
         fsp=fsp,
-        members=tuple(to_text(member, charset) for member in members or ()),
+        members=_members(members or (), charset),
         invisible=bool(logged.visible and not logged.visible[number]),
     )
 
@@ -103,6 +105,14 @@ def _charset(collation: int | None) -> str:
         return "binary" if collation is None else charset_of(collation)
     except KeyError:
         return "binary"
+
+
+def _members(members: Sequence[bytes], charset: str) -> tuple[str, ...]:
+    """Members whose bytes are no text of the charset are as good as not logged."""
+    try:
+        return tuple(to_text(member, charset) for member in members)
+    except (KeyError, UnicodeDecodeError):
+        return ()
 
 
 def _kind(code: int, meta: bytes, has_charset: bool, charset: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import mmap
+from pathlib import PurePath
 from struct import unpack_from
 
 from unshard.errors import BinlogError, Where
@@ -48,8 +49,10 @@ def read_format(data: bytes | memoryview | mmap, where: Where | None = None) -> 
     Raises BinlogError 003 where the bytes are no binlog file, 001 or 002 where its first event is damaged. A file so
     short that the event isn't whole yet is 003 too; its cause says so.
     """
-    where = where or Where()
     start = FIRST_OFFSET
+    where = where or Where()
+    if where.position is None:
+        where = replace(where, position=f"{PurePath(where.file).name if where.file else 'binlog'}:{start}")
     if bytes(data[:start]) != MAGIC:
         raise BinlogError("BINLOG-003", where, f"its first bytes are {bytes(data[:start])!r}, not {MAGIC!r}")
     if len(data) < start + HEADER_LENGTH:

@@ -67,7 +67,9 @@ def headers(data: Data, size: int, *, checksum: bool, where: Where, verify_from:
         if header.end > size:
             return
         if code == FORMAT_DESCRIPTION:  # its checksum leaves a flag out
-            trailer = CHECKSUM_LENGTH if read_format(MAGIC + data[at : header.end], where).checksum else 0
+            trailer = (
+                CHECKSUM_LENGTH if read_format(MAGIC + data[at : header.end], place(header, where)).checksum else 0
+            )
             header = replace(header, trailer=trailer)
         elif trailer and at >= verify_from and not _intact(data, header):
             raise BinlogError("BINLOG-001", place(header, where), values={"event": event_of(code).name})

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 NUMERIC = frozenset({1, 2, 3, 4, 5, 8, 9, 13, 246})
 CHARACTER = frozenset({15, 140, 141, 252, 253, 254})  # VARCHAR, its compressed kin, BLOB, VAR_STRING, STRING
+_COLLATED = CHARACTER | {242}  # MySQL counts VECTOR among those that have a collation
 _VECTOR, _ENUM, _SET, _GEOMETRY = 242, 247, 248, 255
 
 
@@ -189,8 +190,8 @@ def _with_key(found: Optional, numbers: list[tuple[int, int]], types: tuple[int,
 _MEMBERED = frozenset({_ENUM, _SET})
 _FIELDS: dict[int, Callable[[Optional, Reader, tuple[int, ...]], Optional]] = {
     1: _unsigned,
-    2: _default_collation(CHARACTER),
-    3: _each_collation(CHARACTER),
+    2: _default_collation(_COLLATED),
+    3: _each_collation(_COLLATED),
     4: _names,
     5: _members(_SET),
     6: _members(_ENUM),

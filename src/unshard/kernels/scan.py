@@ -257,6 +257,8 @@ class Scanner:
             memcpy(self._origin, at + HEADER + 1, UUID)
             self._origin_length = UUID
             self._number = u64(at + HEADER + 17)
+            if cython.cast(cython.longlong, self._number) <= 0:
+                return kinds.BAD_BODY
         elif kind == kinds.TAGGED_GTID:
             self._origin_length = read_tagged(at + HEADER, self._body(), self._origin, cython.address(self._number))
             if self._origin_length == 0:
