@@ -25,7 +25,7 @@ from unshard.sync.encode import encode
 from unshard.sync.merge import merge
 from unshard.sync.tables import plan_target
 from unshard.target.writer import writer
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.type_cases import Cases
 
 COLUMNS = 10
@@ -55,7 +55,7 @@ class Made:
         return {table.name: batch for table, batch in decoded}
 
 
-def make(server: MariadbServer, schema: str, cases: Cases) -> Made:
+def make(server: ThrowawayServer, schema: str, cases: Cases) -> Made:
     """Tables of `id` and a column a definition, in a new schema, filled by a session without sql_mode.
 
     Row number n holds the value number n of each definition, NULL where there are no more.
@@ -89,7 +89,7 @@ def make(server: MariadbServer, schema: str, cases: Cases) -> Made:
     return Made(tuple(table for table in found if table), columns, data, begin.position.offset, end.position.offset)
 
 
-def by_dump(server: MariadbServer, tables: Iterable[Table]) -> dict[TableName, pa.Table]:
+def by_dump(server: ThrowawayServer, tables: Iterable[Table]) -> dict[TableName, pa.Table]:
     """Each table's rows, in the order of its key, as a dump's files have them."""
     connection = open_reader(server.endpoint, text=False)
     try:
@@ -98,7 +98,7 @@ def by_dump(server: MariadbServer, tables: Iterable[Table]) -> dict[TableName, p
         connection.close()
 
 
-def create_copies(server: MariadbServer, schema: str, tables: Iterable[Table]) -> None:
+def create_copies(server: ThrowawayServer, schema: str, tables: Iterable[Table]) -> None:
     """The same empty tables in a schema of another server."""
     connection = server.connection()
     try:
@@ -111,7 +111,7 @@ def create_copies(server: MariadbServer, schema: str, tables: Iterable[Table]) -
         connection.close()
 
 
-def write(server: MariadbServer, changes: Sequence[tuple[Table, pa.RecordBatch]]) -> None:
+def write(server: ThrowawayServer, changes: Sequence[tuple[Table, pa.RecordBatch]]) -> None:
     """Bring images to the tables of the same name on `server`, as a batch of sync does. Raises what the server says."""
     connection = writer(server.endpoint)
     try:
