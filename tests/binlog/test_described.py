@@ -8,11 +8,12 @@ import pytest
 from captured import Captured, capture, rows_of
 
 from unshard.binlog.described import describe_table, undescribed
+from unshard.binlog.metadata import Optional
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap, parse_table_map
-from unshard.errors import Where
+from unshard.errors import BinlogError, Where
 from unshard.model.change import Op
-from unshard.model.table import Index, Table
+from unshard.model.table import Index, Table, TableName
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -80,3 +81,15 @@ def test_without_metadata_nothing_is_made_up(source_server: MariadbServer, schem
     row = decoded(captured, found)
     assert row[:7] == (-1, -2, "3.500", "2020-01-02 03:04:05.678", b"\xe9", "字".encode("gbk"), b"\x01")
     assert row[11:13] == (2, 3)
+
+
+def varchar_of(collations: tuple[int, ...]) -> TableMap:
+    return TableMap(TableName("s", "t"), (15,), (b"\x09\0",), (), Optional(collations=collations))
+
+
+def test_collations_of_no_known_charset_are_refused() -> None:
+    assert describe_table(varchar_of((2304,))).columns[0].charset == "utf8mb4"
+    with pytest.raises(BinlogError, match="BINLOG-043") as caught:
+        describe_table(varchar_of((5000,)), Where(position="f:4"))
+    assert caught.value.values == {"column": "@1", "collation": 5000}
+    assert caught.value.where.position == "f:4"

@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from unshard.binlog.query import Damaged, Kind, classify, codec_of, first_words, read_query
+from unshard.binlog.query import Damaged, Kind, classify, first_words, read_query
 
 
 def body(sql: bytes, *status: bytes, schema: bytes = b"shop", error: int = 0) -> bytes:
@@ -67,9 +67,23 @@ def test_text_is_decoded_with_the_client_charset() -> None:
     assert read_query(body("ä".encode("latin-1"), charset(8))).sql == "ä"
     assert read_query(body("表".encode("gbk"), charset(28))).sql == "表"
     assert read_query(body("表".encode(), charset(2304))).sql == "表"
-    assert codec_of(63) == "utf-8"
-    with pytest.raises(Damaged, match="utf"):
-        read_query(body(b"\xff", charset(45)))
+    assert read_query(body("表".encode(), charset(63))).sql == "表"
+    assert read_query(body(b"\x81\x80", charset(8))).sql == "\x81€"
+    assert read_query(body("'表示'".encode("shift_jis"), charset(13))).sql == "'表示'"
+    assert read_query(body(b"a _utf8'b', 'c\xe4'", charset(8))).sql == "a _utf8'b', 'cä'"
+    assert read_query(body("a _latin1'ä'".encode(), charset(45))).sql == "a _latin1'ä'"
+    refused = {
+        45: b"\xff",
+        63: b"\xff",
+        16: b"\xa1",
+        10: b"`a`",
+        9999: b"a",
+        8: b"a _gbk 'x\xe4'",
+        28: b'_gbk"\xd6\xd0"',
+    }
+    for collation, sql in refused.items():
+        with pytest.raises(Damaged):
+            read_query(body(sql, charset(collation)))
 
 
 def test_the_ends_of_the_body_hold() -> None:

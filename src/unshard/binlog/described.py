@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from unshard.binlog import layout
 from unshard.binlog.metadata import CHARACTER, NUMERIC
 from unshard.binlog.table_map import TableMap, real_type
+from unshard.errors import BinlogError, Where
 from unshard.model.table import Column, Index, Table
 from unshard.mysql.charsets import to_text
 from unshard.mysql.collations import charset_of
@@ -57,9 +58,13 @@ def undescribed(table_map: TableMap) -> frozenset[str]:
     return frozenset(name for name, is_open in open_facts.items() if is_open)
 
 
-def describe_table(table_map: TableMap) -> Table:
-    """A structure that `plan_layouts` accepts for this event."""
-    columns = tuple(_column(table_map, number) for number in range(len(table_map.types)))
+def describe_table(table_map: TableMap, where: Where | None = None) -> Table:
+    """A structure that `plan_layouts` accepts for this event.
+
+    Raises BinlogError BINLOG-043, at `where`, for a collation id of no known charset.
+    """
+    place = where or Where(table=str(table_map.name))
+    columns = tuple(_column(table_map, number, place) for number in range(len(table_map.types)))
     key = table_map.optional.primary_key
     indexes: tuple[Index, ...] = ()
     if key:
@@ -68,14 +73,14 @@ def describe_table(table_map: TableMap) -> Table:
     return Table(table_map.name, columns, indexes)
 
 
-def _column(table_map: TableMap, number: int) -> Column:
+def _column(table_map: TableMap, number: int, where: Where) -> Column:
     meta = table_map.metadata[number]
     code, size = real_type(table_map.types[number], meta)
     logged = table_map.optional
     name = logged.names[number] if logged.names else f"@{number + 1}"
     unsigned = bool(logged.unsigned and logged.unsigned[number])
     collation = logged.collations[number] if logged.collations else None
-    charset = _charset(collation)
+    charset = _charset(collation, name, where)
     kind = _kind(code, meta, collation is not None, charset)
     members = logged.members[number] if logged.members else None
     bits = 8 * meta[1] + meta[0] if code == layout.BIT else 0
@@ -99,12 +104,11 @@ def _column(table_map: TableMap, number: int) -> Column:
     )
 
 
-def _charset(collation: int | None) -> str:
-    """`binary`, which leaves text as bytes, for a collation that isn't logged or not known."""
+def _charset(collation: int | None, name: str, where: Where) -> str:
     try:
         return "binary" if collation is None else charset_of(collation)
     except KeyError:
-        return "binary"
+        raise BinlogError("BINLOG-043", where, values={"column": name, "collation": collation}) from None
 
 
 def _members(members: Sequence[bytes], charset: str) -> tuple[str, ...]:

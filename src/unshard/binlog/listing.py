@@ -264,7 +264,8 @@ class _Reading:
             except MalformedTableMap as error:
                 raise malformed(header, self.where, str(error)) from None
             event = bytes(self.data[header.offset : header.end])
-            self.known[meaning] = _Mapped(event, table_map, describe_table(table_map), undescribed(table_map))
+            table = describe_table(table_map, place(header, self.where))
+            self.known[meaning] = _Mapped(event, table_map, table, undescribed(table_map))
         mapped = replace(self.known[meaning], event=bytes(self.data[header.offset : header.end]))
         self.mapped[int.from_bytes(body[:_TABLE_ID], "little")] = mapped
         return mapped

@@ -8,7 +8,8 @@ from enum import Enum
 from struct import error as TooShort
 from struct import unpack_from
 
-from pymysql.charset import charset_by_id
+from unshard.mysql.charsets import PLAIN, statement_text
+from unshard.mysql.collations import charset_of
 
 _FIXED = 13
 _UTF8MB4, _BINARY = 45, 63  # collation ids
@@ -95,8 +96,8 @@ def read_query(body: bytes) -> Query:
     status = _status(body[_FIXED:schema_at])
     client, connection, server = _charsets(status.get(_CHARSET))
     return Query(
-        schema=_text(body[schema_at : sql_at - 1], "utf-8", "schema"),
-        sql=_text(body[sql_at:], codec_of(client), "statement"),
+        schema=_utf8(body[schema_at : sql_at - 1], "schema"),
+        sql=_statement(body[sql_at:], client),
         error_code=error_code,
         flags2=_number(status.get(_FLAGS2)) or 0,
         sql_mode=_number(status.get(_SQL_MODE)) or 0,
@@ -105,7 +106,7 @@ def read_query(body: bytes) -> Query:
         server_collation=server,
         database_collation=_number(status.get(_CHARSET_DATABASE)),
         utf8mb4_collation=_number(status.get(_DEFAULT_COLLATION)),
-        time_zone=_text(status[_TIME_ZONE], "utf-8", "time zone") if status.get(_TIME_ZONE) else None,
+        time_zone=_utf8(status[_TIME_ZONE], "time zone") if status.get(_TIME_ZONE) else None,
         microseconds=_number(status.get(_MICROSECONDS, status.get(_HRNOW))),
     )
 
@@ -174,20 +175,31 @@ def _charsets(value: bytes | None) -> tuple[int, int, int]:
     return client, connection, server
 
 
-def codec_of(collation: int) -> str:
-    """Python's codec for text of a collation id. UTF-8 for `binary` and for ids above MySQL's table."""
+def _statement(value: bytes, collation: int) -> str:
+    """The statement as the server reads it: its bytes are in the client's charset."""
+    if collation == _BINARY:
+        return _utf8(value, "statement")
     try:
-        charset = charset_by_id(collation)
+        charset = charset_of(collation)
+        text = statement_text(value, charset)
     except KeyError:
-        return "utf-8"
-    return "utf-8" if collation == _BINARY else str(charset.encoding)
+        raise Damaged(f"its client's collation id {collation} is unknown, so its text can't be told") from None
+    except UnicodeDecodeError as error:
+        raise Damaged(f"the statement is not {charset} text: {error}") from None
+    if charset not in PLAIN and _INTRODUCED.search(text):
+        raise Damaged(f"it names a charset before a literal, whose bytes are lost when {charset} becomes utf8mb4")
+    return text
 
 
-def _text(value: bytes, codec: str, what: str) -> str:
+_INTRODUCED = re.compile(r"""(?<![\w`$])_[a-z]\w*\s*(?:'[^']*[^\x00-\x7f']|"[^"]*[^\x00-\x7f"])""", re.IGNORECASE)
+"""A literal like _latin1'é'. The server takes its bytes as they stand, whatever the client's charset is."""
+
+
+def _utf8(value: bytes, what: str) -> str:
     try:
-        return value.decode(codec)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise Damaged(f"the {what} is not {codec} text: {error}") from error
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"the {what} is not utf-8 text: {error}") from error
 
 
 _GAP = re.compile(

@@ -78,6 +78,10 @@ BINLOG: dict[str, Entry] = {
         "row images of a system-versioned table lack columns: they don't tell a current row from history",
         "set binlog_row_image=FULL at the source, for running sessions too, and copy the table again",
     ),
+    "BINLOG-043": Entry(
+        "column {column}: collation id {collation} is of no known character set",
+        "read the table by its structure on the server instead, or change the column's collation at the source",
+    ),
     "BINLOG-050": Entry(
         "the file ends within an event",
         "it was cut off: copy it again from the server; of a relay file, stop the task, remove it and all later ones, "

@@ -149,6 +149,8 @@ def statement_text(value: bytes, charset: str) -> str:
     """
     if charset in PLAIN:
         return value.decode()
+    if value.isascii() and charset != "swe7":
+        return value.decode()
     pieces = []
     at = 0
     for raw, text in _characters(value, charset):

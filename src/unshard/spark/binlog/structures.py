@@ -58,10 +58,10 @@ class Structures:
 def described_table(table_map: TableMap, position: str) -> Table:
     """What the event tells. Raises BinlogError 057 where signs or charsets are missing."""
     missing = undescribed(table_map) & _NEEDED
+    where = Where(table=str(table_map.name), position=position)
     if missing:
-        where = Where(table=str(table_map.name), position=position)
         raise BinlogError("BINLOG-057", where, f"the binlog doesn't tell {' and '.join(sorted(missing))}")
-    return describe_table(table_map)
+    return describe_table(table_map, where)
 
 
 def server_structures(options: Options) -> Structures:

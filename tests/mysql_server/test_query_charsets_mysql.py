@@ -1,0 +1,19 @@
+"""DDL that a client of MySQL writes in its own charset makes the same table at the target."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.statements import LETTERS, carried_over
+
+pytestmark = pytest.mark.server
+
+
+@pytest.mark.parametrize("charset", LETTERS)
+def test_letters_of_a_client_arrive(
+    mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, charset: str
+) -> None:
+    there, here = carried_over(mysql_source, mysql_target, schema, charset)
+    assert here == there
+    assert LETTERS[charset][1] in there
