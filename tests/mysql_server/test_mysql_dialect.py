@@ -43,3 +43,68 @@ def test_a_collation_that_the_target_lacks_is_named_and_tables_made_by_hand_are_
         mysql_source.run(f"INSERT INTO {name} VALUES (3, 'ü')", f"UPDATE {name} SET word = '語' WHERE id = 1")
         run.catch_up()
     assert_equal([(mysql_source, name)], (target_server, name))
+
+
+STATEMENTS = (
+    "ALTER TABLE t ADD COLUMN added INT NOT NULL DEFAULT 7, ALGORITHM=INSTANT",
+    "ALTER TABLE t RENAME COLUMN added TO renamed",
+    "ALTER TABLE t ADD COLUMN total INT GENERATED ALWAYS AS (id + renamed) STORED",
+    "ALTER TABLE t ADD COLUMN hidden VARCHAR(20) DEFAULT (UPPER('x')) INVISIBLE",
+    "ALTER TABLE t ALTER COLUMN word SET INVISIBLE",
+    "ALTER TABLE t ALTER COLUMN word SET VISIBLE",
+    "CREATE INDEX lowered ON t ((LOWER(word)))",
+    "CREATE INDEX downwards ON t (renamed DESC, id)",
+    "ALTER TABLE t ADD CONSTRAINT positive CHECK (id > 0) NOT ENFORCED",
+    "ALTER TABLE t ALTER CHECK positive ENFORCED",
+    "ALTER TABLE t ALTER INDEX downwards INVISIBLE",
+    "ALTER TABLE t RENAME INDEX downwards TO down",
+    "ALTER TABLE t ADD COLUMN doc JSON, ADD COLUMN place POINT SRID 4326, ADD COLUMN way VECTOR(3)",
+    "ALTER TABLE t DROP COLUMN total, ALGORITHM=INSTANT",
+    "CREATE TABLE made (id BINARY(16) DEFAULT (UUID_TO_BIN(UUID())) PRIMARY KEY, n INT)",
+    "CREATE TABLE copied AS SELECT id, word FROM t",
+    "CREATE TABLE alike LIKE t",
+    "RENAME TABLE alike TO likewise",
+    "DROP TABLE likewise",
+)
+
+
+@pytest.mark.parametrize("metadata", ["MINIMAL", "FULL"])
+def test_ddl_in_mysqls_own_dialect_is_followed(
+    metadata: str,
+    spark: SparkSession,
+    mysql_source: MysqlServer,
+    mysql_target: MysqlServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    mysql_source.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, word VARCHAR(20) DEFAULT (CONCAT('a', 'b')))",
+        f"INSERT INTO {schema}.t VALUES (1, 'x')",
+        f"CREATE TABLE {schema}.odd (id INT PRIMARY KEY, a INT INVISIBLE DEFAULT (1 + 1), b INT AS (id * 2) VIRTUAL,"
+        " c INT AS (id * 3) STORED, CHECK (id < 1000), KEY low ((id + 1)), KEY down (id DESC))",
+        f"INSERT INTO {schema}.odd (id, a) VALUES (1, 5), (2, NULL)",
+        f"SET GLOBAL binlog_row_metadata = {metadata}",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": mysql_source}, mysql_target, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        for number, statement in enumerate(STATEMENTS, 10):
+            mysql_source.run(
+                statement,
+                f"INSERT INTO t (id) VALUES ({number})",
+                "UPDATE t SET word = CONCAT(word, 1) WHERE id = 1",
+                f"INSERT INTO odd (id, a) VALUES ({number}, {number})",
+                "UPDATE odd SET id = id + 100 WHERE id = 10",
+                database=schema,
+            )
+        mysql_source.run("INSERT INTO made (n) VALUES (1), (2)", database=schema)
+        run.catch_up()
+    shown = {}
+    for table in ("t", "odd", "made", "copied"):
+        name = TableName(schema, table)
+        assert_equal([(mysql_source, name)], (mysql_target, name))
+        shown[table] = [server.query(f"SHOW CREATE TABLE {name}") for server in (mysql_source, mysql_target)]
+        assert shown[table][0] == shown[table][1]
+    assert "INVISIBLE" in shown["odd"][1][0][1]
+    assert mysql_target.query("SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME = 'likewise'") == []

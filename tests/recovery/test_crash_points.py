@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-from proof import assert_exactly_once
 
 import unshard
+from proof import assert_exactly_once
 from task_runs import Command, TaskFiles, at_work
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

@@ -60,17 +60,19 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
         return found.table
 
     where = Where(source=plan.source, file=piece.path)
-    with Path(piece.path).open("rb") as file, mmap.mmap(file.fileno(), piece.end, prot=mmap.PROT_READ) as data:
-        decoded = decode_range(
-            memoryview(data),
-            piece.start,
-            piece.end,
-            checksum=plan.checksum,
-            wanted=wanted,
-            seq_base=piece.seq_base,
-            maps=piece.maps,
-            where=where,
-        )
+    with Path(piece.path).open("rb") as file:
+        data = mmap.mmap(file.fileno(), piece.end, prot=mmap.PROT_READ)
+    # not closed by hand: an error's traceback still holds views of it, and the failing close would hide that error
+    decoded = decode_range(
+        memoryview(data),
+        piece.start,
+        piece.end,
+        checksum=plan.checksum,
+        wanted=wanted,
+        seq_base=piece.seq_base,
+        maps=piece.maps,
+        where=where,
+    )
     if versioned := [images.table.name for images in decoded.partial if images.table.row_end is not None]:
         raise BinlogError("BINLOG-046", replace(where, table=str(versioned[0])))
     whole: list[Images] = [(plans[table.name], current_rows(table, batch)) for table, batch in decoded]

@@ -1,6 +1,7 @@
 """How often a server's own binlog has each row change: the proof that every change was applied exactly once.
 
-The binlog is read by the vendor's program, `mariadb-binlog`, so that no error of our decoder can hide one of ours.
+The binlog is read by the vendor's program, `mariadb-binlog` or `mysqlbinlog`, so that no error of our decoder can hide
+one of ours.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 from unshard.model.table import TableName
-from unshard.testing.programs import program
 from unshard.testing.throwaway import ThrowawayServer
 
 Kind = Literal["INSERT", "UPDATE", "DELETE"]
@@ -42,7 +42,9 @@ def row_events(server: ThrowawayServer, tables: Iterable[TableName] | None = Non
     """
     wanted = None if tables is None else set(tables)
     files = sorted(path for path in server.data.glob(f"{server.options['log_bin']}.*") if path.suffix[1:].isdigit())
-    return Counter(event for event in _events(files) if wanted is None or event.table in wanted)
+    return Counter(
+        event for event in _events(server.binlog_program(), files) if wanted is None or event.table in wanted
+    )
 
 
 def count_by_key(events: Counter[RowEvent], key: tuple[int, ...] = (0,)) -> Counter[tuple[TableName, Kind, Image]]:
@@ -81,16 +83,16 @@ def exactly_once(upstream: Counter[RowEvent], downstream: Counter[RowEvent]) -> 
     return lines[:20]
 
 
-def _events(files: list[Path]) -> Iterator[RowEvent]:
+def _events(program: list[str], files: list[Path]) -> Iterator[RowEvent]:
     if not files:
         return
-    command = [program("mariadb-binlog"), "--no-defaults", "--base64-output=decode-rows", "-v", *map(str, files)]
+    command = [*program, "--no-defaults", "--base64-output=decode-rows", "-v", *map(str, files)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", errors="surrogateescape")
     assert process.stdout is not None
     with process.stdout as lines:
         yield from parse(lines)
     if process.wait() != 0:
-        raise RuntimeError(f"mariadb-binlog failed on {', '.join(file.name for file in files)}")
+        raise RuntimeError(f"{program[-1]} failed on {', '.join(file.name for file in files)}")
 
 
 def parse(lines: Iterable[str]) -> Iterator[RowEvent]:

@@ -70,6 +70,9 @@ class MysqlServer(ThrowawayServer):
         tree = server_tree("mysql")
         return [*unpacked(tree, "mysqld"), "--no-defaults", f"--basedir={tree / 'usr'}"]
 
+    def binlog_program(self) -> list[str]:
+        return mysqlbinlog()
+
     def _template(self) -> Path:
         command = self._command()
         return made_once(f"mysql-{_version(command)}", lambda fresh: _initialize(command, fresh))
@@ -81,6 +84,9 @@ class OtherMariadbServer(MariadbServer):
     def _command(self) -> list[str]:
         tree = server_tree("mariadb")
         return [*unpacked(tree, "mariadbd"), "--no-defaults", f"--basedir={tree / 'usr'}"]
+
+    def binlog_program(self) -> list[str]:
+        return unpacked(server_tree("mariadb"), "mariadb-binlog")
 
     def _template(self) -> Path:
         command = self._command()

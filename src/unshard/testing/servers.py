@@ -37,6 +37,9 @@ class MariadbServer(ThrowawayServer):
     def _command(self) -> list[str]:
         return [program("mariadbd"), "--no-defaults"]
 
+    def binlog_program(self) -> list[str]:
+        return [program("mariadb-binlog")]
+
     def _template(self) -> Path:
         version = subprocess.run([program("mariadbd"), "--version"], capture_output=True, text=True, check=True).stdout
         name = "".join(letter if letter.isalnum() else "-" for letter in version.split("Ver ")[-1].split()[0])

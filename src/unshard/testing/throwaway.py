@@ -154,6 +154,10 @@ class ThrowawayServer(ABC):
     def _command(self) -> list[str]:
         """The server program and its switches, up to and with `--no-defaults`."""
 
+    @abstractmethod
+    def binlog_program(self) -> list[str]:
+        """The command that shows this server's binlog files; arguments may follow."""
+
     def _boot(self, port: int) -> bool:
         """Whether a server came up on the port; False when it gave up (another process took the port)."""
         own = {

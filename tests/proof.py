@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, exactly_once, row_events
 from unshard.testing.compare import assert_equal
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 
-def assert_exactly_once(source: MariadbServer, target: MariadbServer, names: Sequence[TableName]) -> None:
+def assert_exactly_once(source: ThrowawayServer, target: ThrowawayServer, names: Sequence[TableName]) -> None:
     """Hold equal rows, and every row change of the source in the target's binlog just once.
 
     For tables that are not compacted and bear their names on both sides, with their key in the first column, and
