@@ -20,8 +20,8 @@ def test_a_partly_rolled_back_transaction_stops_the_walk(text: str) -> None:
     ("code", "name"),
     [
         (26, "INCIDENT"), (27, "HEARTBEAT"), (39, "PARTIAL_UPDATE_ROWS"),
-        (40, "TRANSACTION_PAYLOAD"), (18, "EXECUTE_LOAD_QUERY"), (164, "START_ENCRYPTION"),
-        (165, "QUERY_COMPRESSED"), (169, "WRITE_ROWS_COMPRESSED"), (20, "WRITE_ROWS_V0"), (99, "unknown code 99"),
+        (18, "EXECUTE_LOAD_QUERY"), (164, "START_ENCRYPTION"),
+        (20, "WRITE_ROWS_V0"), (99, "unknown code 99"),
     ],
 )  # fmt: skip
 def test_refused_events_are_named(code: int, name: str) -> None:

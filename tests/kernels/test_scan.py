@@ -8,7 +8,7 @@ import pytest
 from unshard.kernels.scan import KINDS, REASONS, Scanner
 from unshard.kernels.split import boundaries
 
-KIND_OF = bytes(range(16)) + bytes(240)  # each kind under its own number
+KIND_OF = bytes(range(17)) + bytes(239)  # each kind under its own number
 NAMES = {number: name for name, number in REASONS.items()}
 
 
@@ -44,6 +44,7 @@ def reason(data: bytes, start: int = 1, budget: int = 1 << 20) -> tuple[str, Sca
         ("ignorable", b"", "end"),
         ("rotate", b"", "rotate"),
         ("stop", b"", "stop"),
+        ("payload", b"", "unexpected"),
     ],
 )
 def test_what_each_kind_does_first_in_a_walk(kind: str, body: bytes, expected: str) -> None:
@@ -63,7 +64,7 @@ def test_a_closed_scanner_reads_nothing() -> None:
 
 
 def test_ranges_outside_the_data_are_refused() -> None:
-    for start, size in ((0, 20), (1, 21), (21, 20)):
+    for start, size in ((0, 0), (-1, 20), (1, 21), (21, 20)):
         with pytest.raises(ValueError, match="outside"):
             Scanner(bytes(20), start, size, 100, False, KIND_OF)
         with pytest.raises(ValueError, match="outside"):

@@ -26,7 +26,6 @@ class Event:
 
 _ROW_FORMAT = "set binlog_format=ROW on the source; write again what was written as a statement, or dump again"
 _STATEMENT = "rows were changed by a statement, and only row images can be followed"
-_COMPRESSED = "compressed events are not handled yet"
 _PLAIN = "set {} on the source, and start from a position after that"
 _OLD = "only servers before MySQL 5.1 and MariaDB 5.1 write it"
 _UPGRADE = "follow a server of a later version"
@@ -78,7 +77,7 @@ EVENTS: tuple[Event, ...] = (
     Event(38, "XA_PREPARE", "xa_prepare"),
     Event(39, "PARTIAL_UPDATE_ROWS", reason="partial JSON updates are not handled yet",
           remedy=_PLAIN.format("binlog_row_value_options=''")),
-    Event(40, "TRANSACTION_PAYLOAD", reason=_COMPRESSED, remedy=_PLAIN.format("binlog_transaction_compression=OFF")),
+    Event(40, "TRANSACTION_PAYLOAD", "payload"),
     Event(41, "HEARTBEAT_V2", reason=_NOT_IN_FILES, remedy=_DAMAGED),
     Event(42, "GTID_TAGGED", "tagged_gtid"),
     Event(160, "ANNOTATE_ROWS", "note"),
@@ -87,13 +86,13 @@ EVENTS: tuple[Event, ...] = (
     Event(163, "GTID_LIST", "between_groups"),
     Event(164, "START_ENCRYPTION", reason="the rest of the file is encrypted",
           remedy="set encrypt_binlog=OFF on the source, and start from the binlog file after that"),
-    Event(165, "QUERY_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(166, "WRITE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(167, "UPDATE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(168, "DELETE_ROWS_COMPRESSED_V1", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(169, "WRITE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(170, "UPDATE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
-    Event(171, "DELETE_ROWS_COMPRESSED", reason=_COMPRESSED, remedy=_PLAIN.format("log_bin_compress=OFF")),
+    Event(165, "QUERY_COMPRESSED", "query"),
+    Event(166, "WRITE_ROWS_COMPRESSED_V1", "rows"),
+    Event(167, "UPDATE_ROWS_COMPRESSED_V1", "rows"),
+    Event(168, "DELETE_ROWS_COMPRESSED_V1", "rows"),
+    Event(169, "WRITE_ROWS_COMPRESSED", "rows"),
+    Event(170, "UPDATE_ROWS_COMPRESSED", "rows"),
+    Event(171, "DELETE_ROWS_COMPRESSED", "rows"),
 )  # fmt: skip
 
 BY_CODE: dict[int, Event] = {event.code: event for event in EVENTS}

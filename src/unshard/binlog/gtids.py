@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from struct import unpack_from
 
+from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.model.gtid import MysqlGtidSet, origin_text
 
+_FIXED, _FLAGS_AT, _COMMIT_ID = 13, 12, 0x02  # of a MariaDB GTID event's body
 _MARIADB_ORIGIN = 8  # bytes; a MySQL server's uuid has more
 
 
@@ -32,3 +35,14 @@ def gtid_text(gtid: tuple[bytes, int] | None) -> str:
         domain, server = unpack_from("<II", origin)
         return f"{domain}-{server}-{number}"
     return f"{origin_text(origin)}:{number}"
+
+
+def alter_flags(data: bytes | memoryview | mmap, group: int, at: int, *, checksum: bool) -> int:
+    """The second flag byte of the MariaDB GTID event at `group`: which phase of an ALTER stands `at`. Else 0."""
+    if group >= at or data[group + 4] != 162:
+        return 0
+    (length,) = unpack_from("<I", data, group + 9)
+    body = length - HEADER_LENGTH - (CHECKSUM_LENGTH if checksum else 0)
+    commit_id = data[group + HEADER_LENGTH + _FLAGS_AT] & _COMMIT_ID
+    extra = _FIXED + (8 if commit_id else 0)
+    return int(data[group + HEADER_LENGTH + extra]) if extra < body else 0

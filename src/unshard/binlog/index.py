@@ -13,7 +13,8 @@ from struct import unpack_from
 
 from unshard.binlog.events import KIND_TABLE, Event, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
-from unshard.binlog.gtids import gtid_text, gtid_texts
+from unshard.binlog.gtids import alter_flags, gtid_text, gtid_texts
+from unshard.binlog.payload import NotUnpackedError, unpack
 from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
@@ -26,8 +27,8 @@ from unshard.model.table import TableName
 Data = bytes | memoryview | mmap
 
 _TRANSACTIONAL = 0x04
-_GTID_FIXED = 13
-_COMMIT_ID, _START_ALTER, _ROLLBACK_ALTER, _MULTI_ENGINE = 0x02, 0x02, 0x08, 0x01
+_START_ALTER, _ROLLBACK_ALTER = 0x02, 0x08
+_QUERY_COMPRESSED = 165
 _REASON = {number: name for name, number in REASONS.items()}
 
 
@@ -123,8 +124,8 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
     first in the walk: whole transactions before it come as an extent of their own.
 
     Raises BinlogError: 001 and 002 for damage, 004 for an event or statement that is refused, 005 for rows changed by
-    a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out, 033 for an XA
-    statement that can't be read. `data` is not held after the call, whether it returns or raises.
+    a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out, 030 to 032 for a
+    compressed event that can't be unpacked, 033 for an XA statement that can't be read. `data` is not held after.
     """
     if start < FIRST_OFFSET:
         raise ValueError(f"start {start} lies before the first event")
@@ -159,13 +160,14 @@ def slices(data: Data, start: int, end: int, size: int) -> tuple[tuple[int, tupl
 
 @dataclass(slots=True)
 class _Walk:
-    """The decisions that the scanner hands back."""
+    """The decisions that the scanner hands back. `outer` is the offset of the payload that `data` was packed in."""
 
     data: Data
     start: int
     checksum: bool
     where: Where
     scanner: Scanner
+    outer: int | None = None
 
     def extent(self) -> Extent:
         while True:
@@ -178,6 +180,9 @@ class _Walk:
                 return self._extent(self._rotate())
             if reason == "stop":
                 return self._extent(Rotate(None, self._after()), self._after())
+            if reason == "payload" and self.outer is None:
+                self._payload()
+                continue
             if reason not in ("query", "xa"):
                 raise self._fault(reason)
             found = self._query() if reason == "query" else self._prepared()
@@ -216,11 +221,32 @@ class _Walk:
             raise self._error("BINLOG-002", f"{len(body)} bytes are too few for a ROTATE", event="ROTATE")
         return Rotate(body[8:].decode("utf-8", "replace"), self._after())
 
+    def _payload(self) -> None:
+        """Take a group that was packed into one event, by a walk of its own over what is in it."""
+        events = self._unpacked()
+        scanner = Scanner(events, 0, len(events), 1, False, KIND_TABLE)
+        inner = _Walk(events, 0, False, self.where, scanner, self.scanner.offset)
+        try:
+            found = inner.extent()
+            if found.end != len(events) or found.transactions != 1 or found.gtids or found.stop != BudgetReached():
+                raise inner._fault("unexpected")
+            self.scanner.take_group(scanner)
+        finally:
+            scanner.close()
+
+    def _unpacked(self) -> bytes:
+        """What is packed in the event at the scanner's offset."""
+        try:
+            return unpack(self.scanner.event, self._body())
+        except NotUnpackedError as error:
+            event = event_of(self.scanner.event).name
+            raise self._error(error.code, str(error), event=event, **error.values) from None
+
     def _query(self) -> Extent | None:
         """Carry out what the text asks for; an extent where it ends one."""
         scanner = self.scanner
         try:
-            query = read_query(self._body())
+            query = read_query(self._unpacked() if scanner.event == _QUERY_COMPRESSED else self._body())
         except Damaged as error:
             raise self._error("BINLOG-002", str(error), event="QUERY") from error
         kind = classify(query.sql)
@@ -275,7 +301,8 @@ class _Walk:
         scanner = self.scanner
         if scanner.group_rows:
             raise self._fault("unexpected")
-        if self._alter_extra() & (_START_ALTER | _ROLLBACK_ALTER):
+        start = scanner.group_start if scanner.grouped else scanner.offset
+        if alter_flags(self.data, start, scanner.offset, checksum=self.checksum) & (_START_ALTER | _ROLLBACK_ALTER):
             scanner.close_group()  # a two-phase ALTER comes again when it is complete
             return None
         start = scanner.group_start if scanner.grouped else scanner.offset
@@ -337,16 +364,6 @@ class _Walk:
         gtid = gtid_text(scanner.group_gtid())
         return self._extent(Completed(xid, verb == "COMMIT", start, self._after(), scanner.timestamp, gtid))
 
-    def _alter_extra(self) -> int:
-        """MariaDB's second flag byte of the group's GTID event, which tells the phases of an ALTER; else 0."""
-        scanner = self.scanner
-        if not scanner.grouped or self.data[scanner.group_start + 4] != 162:
-            return 0
-        (length,) = unpack_from("<I", self.data, scanner.group_start + 9)
-        body = length - HEADER_LENGTH - (CHECKSUM_LENGTH if self.checksum else 0)
-        at = _GTID_FIXED + (8 if scanner.group_flags & _COMMIT_ID else 0)
-        return int(self.data[scanner.group_start + HEADER_LENGTH + at]) if at < body else 0
-
     def _body(self) -> bytes:
         end = self._after() - (CHECKSUM_LENGTH if self.checksum else 0)
         return bytes(self.data[self.scanner.offset + HEADER_LENGTH : end])
@@ -361,8 +378,10 @@ class _Walk:
             return self._refused(event)
         if reason == "bad_checksum":
             return self._error("BINLOG-001", event=event.name)
-        if reason == "unexpected":
+        if reason in ("unexpected", "payload"):
             within = f"within the transaction from {scanner.group_start}" if scanner.in_group else "outside any"
+            if self.outer is not None:
+                within = "within a compressed transaction"
             return self._error("BINLOG-006", event=event.name, within=within)
         cause = {
             "bad_length": f"its length {scanner.length} can't be",
@@ -375,6 +394,6 @@ class _Walk:
         return self._error("BINLOG-004", event.reason, event=event.name, remedy=event.remedy)
 
     def _error(self, code: str, cause: str = "", **values: str) -> BinlogError:
-        offset = self.scanner.offset
+        offset = self.scanner.offset if self.outer is None else self.outer
         file = PurePath(self.where.file).name if self.where.file else ""
         return BinlogError(code, replace(self.where, position=f"{file}:{offset}"), cause, values)

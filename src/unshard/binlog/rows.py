@@ -17,6 +17,7 @@ from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH
 from unshard.binlog.layout import JSON, Layout, plan_layouts
 from unshard.binlog.partial import PartialImages, Present, present_columns
+from unshard.binlog.payload import NotUnpackedError, unpack
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
@@ -34,7 +35,7 @@ For equal TABLE_MAPs it gives the same Table object, so that all of a table's ro
 
 OFFSET_FIELD = pa.field("offset", pa.int64(), nullable=False)
 
-_READ_HERE = frozenset({REFUSED, "rows", "table_map"})
+_READ_HERE = frozenset({REFUSED, "rows", "table_map", "payload"})
 _PASSED = bytes(event_of(code).kind not in _READ_HERE for code in range(256))
 """Which event codes hold no rows: the index has judged them, by the same table."""
 
@@ -77,12 +78,13 @@ def decode_range(
     The range begins at a transaction or at the first TABLE_MAP of a statement; where it begins between the rows of a
     statement, `maps` has the offsets of the statement's TABLE_MAPs. `seq` numbers the changes from
     `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
-    `seq`. A range has fewer changes than bytes, so `start` is a base that keeps the ranges of a file apart.
+    `seq`. Compressed events may hold more changes than bytes: bases must lie far apart.
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
     Raises BinlogError: BINLOG-020, 027 (not handled yet), 021 (a value), 022 (structure), 023 (broken
-    event), 024 (event type), 026 (rows without a TABLE_MAP), 037 (row images without a column).
+    event), 024 (event type), 026 (rows without a TABLE_MAP), 030 to 032 (compressed events), 037 (row images without
+    a column).
     """
     sinks = _Sinks(wanted, where, offsets=offsets)
     try:
@@ -160,6 +162,13 @@ class _Sinks:
         before, after = (bytes(columns is not None and number in columns for number in numbers) for columns in present)
         documents = table_map.types.count(JSON) if diffs else 0
         return PartialSink([layout.as_tuple() for layout in label.layouts], label, before, after, documents)
+
+    def unpack(self, code: int, body: bytes, offset: int) -> bytes:
+        try:
+            return unpack(code, body)
+        except NotUnpackedError as error:
+            values = {"event": event_of(code).name, **error.values}
+            raise BinlogError(error.code, _at(self._where, offset), str(error), values) from None
 
     def finish(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
         """A batch for each sink of whole images that got rows."""

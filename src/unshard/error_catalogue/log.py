@@ -120,6 +120,19 @@ BINLOG: dict[str, Entry] = {
         "MySQL writes that for INSERT ... VALUES () with binlog_row_image=MINIMAL: insert the row in the target by "
         "hand and start after it, and set binlog_row_image=FULL on the source, or dump again",
     ),
+    "BINLOG-030": Entry(
+        "a compressed event, {event}, can't be unpacked",
+        "the file is damaged: stop the task, remove this relay file and all later ones, start the task: they are "
+        "fetched from the source again",
+    ),
+    "BINLOG-031": Entry(
+        "a {event} event is compressed by algorithm number {algorithm}, which is not known",
+        "set {setting}=OFF on the source, and start from a position after that",
+    ),
+    "BINLOG-032": Entry(
+        "a {event} event unpacks to {size} bytes, more than fit in one piece",
+        "set binlog_transaction_compression=OFF on the source, or make its transactions smaller; start after this one",
+    ),
 }
 
 RELAY: dict[str, Entry] = {

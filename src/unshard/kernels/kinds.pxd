@@ -19,6 +19,7 @@ cdef enum Kind:
     STOP = 13
     TAGGED_GTID = 14
     XA_PREPARE = 15
+    PAYLOAD = 16
 
 # Why `Scanner.run` handed back. Zero goes on.
 cdef enum Reason:
@@ -35,6 +36,7 @@ cdef enum Reason:
     BAD_POSITION = 10
     BAD_CHECKSUM = 11
     BAD_BODY = 12
+    AT_PAYLOAD = 13
 
 # Where the walk stands: between groups; after a GTID that one QUERY has to follow; inside a group of rows.
 cdef enum State:

@@ -42,6 +42,7 @@ _HEARTBEAT_V2 = cython.declare(cython.int, 41)
 _TAGGED_GTID = cython.declare(cython.int, 42)
 _MARIADB_GTID = cython.declare(cython.int, 162)
 _MARIADB_GTID_LIST = cython.declare(cython.int, 163)
+_QUERY_COMPRESSED = cython.declare(cython.int, 165)  # never a COMMIT: it is too short to be compressed
 
 _CLOSED = cython.declare(cython.int, 0)  # no GTID waits for the end of its transaction
 _AWAITING = cython.declare(cython.int, 1)  # a GTID was read, what follows is not yet known
@@ -262,7 +263,9 @@ class EventChain:
             self._state = _AWAITING if self._origin_length else _CLOSED
         elif self._state == _CLOSED:
             return 0
-        elif kind in (_XID, _XA_PREPARE, _PAYLOAD, _ANONYMOUS_GTID):
+        elif kind in (_XID, _XA_PREPARE, _PAYLOAD, _ANONYMOUS_GTID) or (
+            kind == _QUERY_COMPRESSED and self._state == _AWAITING
+        ):
             self._end_transaction()
         elif kind == _QUERY:
             self._follow_query(event, size)

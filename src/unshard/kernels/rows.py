@@ -31,6 +31,10 @@ _BEFORE = cython.declare(cython.int, 2)
 _AFTER = cython.declare(cython.int, 3)
 _DELETE = cython.declare(cython.int, 4)
 _PARTIAL_UPDATE = cython.declare(cython.int, 39)
+_PAYLOAD = cython.declare(cython.int, 40)
+_COMPRESSED = cython.declare(cython.int, 166)  # MariaDB's: three of version 1, three of version 2
+_COMPRESSED_V2 = cython.declare(cython.int, 169)
+_LAST_COMPRESSED = cython.declare(cython.int, 171)
 
 
 class Resolver(Protocol):
@@ -49,6 +53,9 @@ class Resolver(Protocol):
         columns present, None for the image that an INSERT or a DELETE has not.
         """
 
+    def unpack(self, code: int, body: bytes, offset: int) -> bytes:
+        """The plain form of a compressed event's body: the events of a payload, or the body of a row event."""
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -57,6 +64,15 @@ class Counts:
     changes: int
     events: int
     skipped: int
+
+
+@cython.cclass
+class _Tally:
+    """What has been decoded so far."""
+
+    seq: int64_t
+    events: int64_t
+    skipped: int64_t
 
 
 @cython.cclass
@@ -217,7 +233,10 @@ def read_events(
         known: dict = {}
         for before in maps:
             _map_before(known, cython.cast(Bytes, view.buf), before, start, tail, resolver)
-        return _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, seq_base, known)
+        tally: _Tally = _Tally.__new__(_Tally)
+        tally.seq = seq_base
+        _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, tally, known, -1)
+        return Counts(tally.seq - seq_base, tally.events, tally.skipped)
     finally:
         PyBuffer_Release(cython.address(view))
 
@@ -234,6 +253,12 @@ def _map_before(
 
 
 @cython.cfunc
+def _unpacked(resolver: object, kind: cython.int, at: Bytes, stop: Bytes, offset: int64_t) -> bytes:
+    """The plain form of what lies between `at` and `stop`."""
+    return resolver.unpack(kind, PyBytes_FromStringAndSize(cython.cast(cython.p_char, at), stop - at), offset)
+
+
+@cython.cfunc
 def _walk(
     base: Bytes,
     start: cython.Py_ssize_t,
@@ -241,39 +266,52 @@ def _walk(
     tail: cython.int,
     passed: Bytes,
     resolver: object,
-    seq_base: int64_t,
+    tally: _Tally,
     maps: dict,
+    outer: int64_t,
 ) -> object:
+    """The events of `base[start:end]`; `outer` is the offset of the payload that they were packed in, else -1."""
     mapped: _Mapped
-    seq: int64_t = seq_base
-    events: int64_t = 0
-    skipped: int64_t = 0
     offset: cython.Py_ssize_t = start
+    place: int64_t  # of the event in the file
     size: cython.Py_ssize_t
     kind: cython.int
     at: Bytes
     stop: Bytes
+    plain: bytes
     while offset < end:
+        place = offset if outer < 0 else outer
         at = base + offset
         size = _u32(at + 9) if end - offset >= _HEADER else 0
         if size < _HEADER + tail or size > end - offset:
-            raise RowFault("event", offset, f"an event of {size} bytes does not fit before {end}")
+            raise RowFault("event", place, f"an event of {size} bytes does not fit before {end}")
         kind = at[4]
         stop = at + size - tail
         at += _HEADER
         if kind == 19:
-            _map_table(maps, at, stop, offset, resolver)
-        elif 23 <= kind <= 25 or 30 <= kind <= 32 or kind == _PARTIAL_UPDATE:
-            at = _rows_header(kind, at, stop, offset)
-            mapped = maps.get(_table_id(base + offset + _HEADER))
+            _map_table(maps, at, stop, place, resolver)
+        elif 23 <= kind <= 25 or 30 <= kind <= 32 or kind == _PARTIAL_UPDATE or _COMPRESSED <= kind <= _LAST_COMPRESSED:
+            if stop - at < 6:
+                raise RowFault("event", place, "a row event ends within its header")
+            mapped = maps.get(_table_id(at))
             if mapped is None:
-                raise RowFault("unmapped", offset, f"table id {_table_id(base + offset + _HEADER)} is not mapped")
+                raise RowFault("unmapped", place, f"table id {_table_id(at)} is not mapped")
             if mapped.sink is None:
-                skipped += 1
+                tally.skipped += 1
             else:
-                seq = _read_rows(mapped, resolver, kind, at, stop, offset, seq)
-                events += 1
+                if kind >= _COMPRESSED:
+                    plain = _unpacked(resolver, kind, at, stop, place)
+                    at = cython.cast(Bytes, PyBytes_AS_STRING(plain))
+                    stop = at + PyBytes_GET_SIZE(plain)
+                    kind -= _COMPRESSED - 23 if kind < _COMPRESSED_V2 else _COMPRESSED_V2 - 30
+                at = _rows_header(kind, at, stop, place)
+                tally.seq = _read_rows(mapped, resolver, kind, at, stop, place, tally.seq)
+                tally.events += 1
+        elif kind == _PAYLOAD and outer < 0:
+            plain = _unpacked(resolver, kind, at, stop, place)
+            at = cython.cast(Bytes, PyBytes_AS_STRING(plain))
+            _walk(at, 0, PyBytes_GET_SIZE(plain), 0, passed, resolver, tally, {}, place)
         elif not passed[kind]:
-            raise RowFault("type", offset, str(kind))
+            raise RowFault("type", place, str(kind))
         offset += size
-    return Counts(seq - seq_base, events, skipped)
+    return None

@@ -2,11 +2,8 @@
 """The header walk: from binlog bytes to whole transactions, without a Python object for an ordinary event.
 
 `Scanner` reads each event's header, checks length, position and CRC32, and follows the transaction groups. It hands
-back to `binlog/index.py` at everything that needs a decision: a query that isn't a plain bound, a rotate, the end of
-the data, damage. What each event code is comes from `binlog/events.py` as a table of 256 kinds.
-
-Bounds: an event is looked at only when its header lies inside the data, and its body only when the whole event does;
-every read of a body is checked against the event's end first.
+back to `binlog/index.py` at everything that needs a decision. `binlog/events.py` gives the kind of each code.
+An event's body is read only when the whole event lies inside the data, and each read is checked against its end.
 """
 
 from __future__ import annotations
@@ -34,9 +31,9 @@ STANDALONE = cython.declare(cython.int, 0x01)
 
 _KINDS = (
     "refused rows table_map note xid mariadb_gtid mysql_gtid anonymous_gtid query context between_groups ignorable "
-    "rotate stop tagged_gtid xa_prepare"
+    "rotate stop tagged_gtid xa_prepare payload"
 )
-_REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body"
+_REASONS = "go end budget query rotate stop refused xa unexpected bad_length bad_position bad_checksum bad_body payload"
 KINDS = {name: number for number, name in enumerate(_KINDS.split())}
 """What an event can be to the walk, for `binlog/events.py`; the numbers are those of kinds.pxd."""
 
@@ -65,7 +62,7 @@ class Scanner:
         kind_of: bytes,
     ):
         index: cython.int
-        if not 0 < start <= size <= data.shape[0]:
+        if not 0 <= start <= size <= data.shape[0] or size == 0:
             raise ValueError(f"start {start}, size {size}: outside the {data.shape[0]} bytes of data")
         if len(kind_of) != 256:
             raise ValueError("one kind is needed for each of 256 event codes")
@@ -75,8 +72,7 @@ class Scanner:
         self._size = size
         self._budget = budget
         self._trailer = CHECKSUM if checksum else 0
-        for index in range(256):
-            self._kinds[index] = kind_of[index]
+        memcpy(self._kinds, cython.cast(cython.p_char, kind_of), 256)
         for index in range(SLOTS):
             self._slot_length[index] = 0
         self.tables = set()
@@ -86,9 +82,7 @@ class Scanner:
         self.partial_images = self.group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = 0
         self.state = kinds.OUTSIDE
-        self.event = self.group_flags = 0
-        self.length = self.sql_start = 0
-        self._origin_length = self._last_origin_length = 0
+        self.event = self.group_flags = self.length = self._origin_length = self._last_origin_length = 0
 
     def close(self) -> None:
         """Let go of the data, so that a mapped file can be closed while an error still holds this frame."""
@@ -128,6 +122,12 @@ class Scanner:
         """The event at `offset` ends its group, which counts as a transaction."""
         if self.state == kinds.OUTSIDE:
             self._begin()
+        self._commit()
+
+    def take_group(self, packed: Scanner) -> None:
+        """The event at `offset` is the rest of its group, packed: what a scanner of its own found in it."""
+        self.group_rows, self.group_partial = packed.row_events, packed.partial_images
+        self._group_tables = list(packed.tables)
         self._commit()
 
     def drop_group_rows(self) -> None:
@@ -221,6 +221,8 @@ class Scanner:
         """The events between groups, and those that open one."""
         if kind == kinds.REFUSED:
             return kinds.AT_REFUSED
+        if kind == kinds.PAYLOAD and self.state == kinds.ANNOUNCED:
+            return kinds.AT_PAYLOAD
         if kind in (kinds.IGNORABLE, kinds.CONTEXT):
             if kind == kinds.CONTEXT and self.state == kinds.OUTSIDE:
                 self._begin()
@@ -229,7 +231,7 @@ class Scanner:
             if self.state == kinds.OUTSIDE:
                 self.end = self.offset
             return kinds.GO
-        if self.state != kinds.OUTSIDE:
+        if self.state != kinds.OUTSIDE or kind == kinds.PAYLOAD:
             return kinds.AT_UNEXPECTED
         if kind == kinds.BETWEEN_GROUPS:
             self.offset += self.length
@@ -281,7 +283,6 @@ class Scanner:
             return kinds.BAD_BODY
         sql = at + HEADER + skipped
         length = body - skipped
-        self.sql_start = self.offset + HEADER + skipped
         if length == 6 and memcmp(sql, b"COMMIT", 6) == 0:
             if not self._may_go_on():
                 return kinds.AT_UNEXPECTED

@@ -108,9 +108,9 @@ def slices(
         if length < HEADER or length > end - offset:
             break
         kind = table[base[offset + 4]]
-        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID):
+        if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID, TAGGED_GTID):
             maps = []
-        may_begin: cython.bint = kind == ROWS or kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID)
+        may_begin: cython.bint = kind == ROWS or kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID, TAGGED_GTID)
         if offset - taken >= size and (may_begin or (kind == TABLE_MAP and not maps)):
             found.append((offset, tuple(maps)))
             taken = offset
