@@ -305,7 +305,6 @@ class _Walk:
         if alter_flags(self.data, start, scanner.offset, checksum=self.checksum) & (_START_ALTER | _ROLLBACK_ALTER):
             scanner.close_group()  # a two-phase ALTER comes again when it is complete
             return None
-        start = scanner.group_start if scanner.grouped else scanner.offset
         (flags,) = unpack_from("<H", self.data, scanner.offset + 17)
         stop = Statement(
             query=query,

@@ -78,8 +78,7 @@ class Scanner:
         self.tables = set()
         self._group_tables = []
         self._runs = []
-        self.transactions = self.row_events = self.group_rows = 0
-        self.partial_images = self.group_partial = 0
+        self.transactions = self.row_events = self.group_rows = self.partial_images = self.group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = 0
         self.state = kinds.OUTSIDE
         self.event = self.group_flags = self.length = self._origin_length = self._last_origin_length = 0
