@@ -19,7 +19,7 @@ def test_a_partly_rolled_back_transaction_stops_the_walk(text: str) -> None:
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        (26, "INCIDENT"), (27, "HEARTBEAT"), (39, "PARTIAL_UPDATE_ROWS"),
+        (26, "INCIDENT"), (27, "HEARTBEAT"),
         (18, "EXECUTE_LOAD_QUERY"), (164, "START_ENCRYPTION"),
         (20, "WRITE_ROWS_V0"), (99, "unknown code 99"),
     ],

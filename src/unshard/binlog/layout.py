@@ -68,6 +68,10 @@ class Layout:
         return self.reader, self.width, self.size, self.scale, self.table
 
 
+RAW_DOCUMENT = Layout("bytes", size=4)
+"""A JSON column as the log's own bytes."""
+
+
 class _Differs(ValueError):
     """The binlog's type is not that of the structure; the text says what the binlog has."""
 

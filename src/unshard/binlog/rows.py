@@ -6,16 +6,17 @@ Pure over the bytes: no I/O, no connection. Called in Spark tasks; may be repeat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from mmap import mmap
 from pathlib import PurePath
 
 import pyarrow as pa
 
 from unshard.binlog.columns import UndecodableValue, build_array
+from unshard.binlog.documents import changes_document, document_buffers
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH
-from unshard.binlog.layout import JSON, Layout, plan_layouts
+from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
 from unshard.binlog.partial import PartialImages, Present, present_columns
 from unshard.binlog.payload import NotUnpackedError, unpack
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
@@ -82,9 +83,9 @@ def decode_range(
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
-    Raises BinlogError: BINLOG-020, 027 (not handled yet), 021 (a value), 022 (structure), 023 (broken
-    event), 024 (event type), 026 (rows without a TABLE_MAP), 030 to 032 (compressed events), 037 (row images without
-    a column).
+    Raises BinlogError: BINLOG-020, 027 (not handled yet), 021 (a value), 022 (structure), 023 (broken event), 024
+    (event type), 026 (rows without a TABLE_MAP), 030 to 032 (compressed events), 037 (row images without a column),
+    038 (changes of a document that is not logged).
     """
     sinks = _Sinks(wanted, where, offsets=offsets)
     try:
@@ -105,12 +106,16 @@ class _Mapped:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a sink collects: the label of a RowSink. `present` is None where images have all columns."""
+    """What a sink collects: the label of a RowSink. `present` is None where images have all columns.
+
+    `documents` are the places in `columns` of JSON that may hold diffs, with the number among all JSON columns.
+    """
 
     table: Table
     layouts: tuple[Layout, ...]
     columns: tuple[Column, ...]
     present: Present | None = None
+    documents: dict[int, int] = field(default_factory=dict)
 
 
 class _Sinks:
@@ -153,15 +158,17 @@ class _Sinks:
 
     def _special_sink(self, whole: _Target, present: Present, table_map: TableMap, diffs: bool) -> PartialSink:
         numbers = present.either(len(whole.columns))
+        json = [number for number, code in enumerate(table_map.types) if diffs and code == JSON]
+        documents = {place: json.index(number) for place, number in enumerate(numbers) if number in json}
         label = _Target(
             whole.table,
-            tuple(whole.layouts[number] for number in numbers),
+            tuple(RAW_DOCUMENT if number in json else whole.layouts[number] for number in numbers),
             tuple(whole.columns[number] for number in numbers),
             present if present.lacks_columns(len(whole.columns)) else None,
+            documents,
         )
         before, after = (bytes(columns is not None and number in columns for number in numbers) for columns in present)
-        documents = table_map.types.count(JSON) if diffs else 0
-        return PartialSink([layout.as_tuple() for layout in label.layouts], label, before, after, documents)
+        return PartialSink([layout.as_tuple() for layout in label.layouts], label, before, after, len(json))
 
     def unpack(self, code: int, body: bytes, offset: int) -> bytes:
         try:
@@ -201,8 +208,10 @@ class _Sinks:
         fields = list(IMAGE_FIELDS)
         pairs = zip(fields, (ops, seqs), strict=True)
         arrays = [pa.Array.from_buffers(field.type, rows, [None, data]) for field, data in pairs]
-        for column, buffers in zip(sink.label.columns, columns, strict=True):
+        for place, (column, buffers) in enumerate(zip(sink.label.columns, columns, strict=True)):
             try:
+                if isinstance(sink, PartialSink) and place in sink.label.documents:
+                    buffers = document_buffers(rows, buffers, self._changed(sink, place))
                 arrays.append(build_array(column, rows, buffers))
             except UndecodableValue as error:
                 where = _at(self._where, sink.offset_of(error.row), table)
@@ -212,6 +221,21 @@ class _Sinks:
             arrays.append(pa.Array.from_buffers(pa.int64(), rows, [None, offsets]))
             fields.append(OFFSET_FIELD)
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _changed(self, sink: PartialSink, place: int) -> list[int]:
+        """The rows of a PartialSink whose document in that column is diffs."""
+        label: _Target = sink.label
+        number = label.documents[place]
+        changed = [row for row, bitmap in sink.diffs if changes_document(bitmap, number)]
+        column = label.columns[place]
+        if (
+            changed
+            and label.present is not None
+            and label.table.columns.index(column) not in (label.present.before or ())
+        ):
+            where = _at(self._where, sink.offset_of(changed[0]), label.table)
+            raise BinlogError("BINLOG-038", where, values={"column": column.name})
+        return changed
 
 
 def _at(where: Where, offset: int, table: Table | None = None) -> Where:

@@ -133,6 +133,11 @@ BINLOG: dict[str, Entry] = {
         "a {event} event unpacks to {size} bytes, more than fit in one piece",
         "set binlog_transaction_compression=OFF on the source, or make its transactions smaller; start after this one",
     ),
+    "BINLOG-038": Entry(
+        "column {column}: a change of a JSON document is logged without the document",
+        "binlog_row_value_options=PARTIAL_JSON needs binlog_row_image=FULL to be followed: set one of them otherwise "
+        "on the source (globally, and in sessions that are open), then copy the table again",
+    ),
 }
 
 RELAY: dict[str, Entry] = {
