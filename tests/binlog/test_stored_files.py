@@ -23,7 +23,6 @@ UNPACKED = (166, 167, 168)
 REFUSED_YET = {
     "mariadb-compressed": "QUERY_COMPRESSED",
     "mariadb-statements": None,
-    "mysql-partial-json": "PARTIAL_UPDATE_ROWS",
     "mysql-payload": "TRANSACTION_PAYLOAD",
     "mysql-statements": None,
 }
