@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from proof import assert_exactly_once
 from pyspark.sql import SparkSession
 
+from proof import assert_exactly_once
 from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from proof import assert_exactly_once
 from pyspark.sql import SparkSession
 
+from proof import assert_exactly_once
 from task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.sync.batch import BatchPlan

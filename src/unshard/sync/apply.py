@@ -116,7 +116,9 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
         connection.query(b"ROLLBACK")
         raise _refusal(error, target, plan) from error
     found = connection.affected_rows()
-    if statement.op is Op.UPDATE and not target.ordered:
+    if statement.may_miss == statement.rows:
+        missing = 0
+    elif statement.op is Op.UPDATE and not target.ordered:
         records, duplicates = _counts(connection)
         missing = records - duplicates
     elif statement.op in (Op.INSERT, Op.INSERT_SET):

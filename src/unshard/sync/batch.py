@@ -98,7 +98,8 @@ class Shape:
 class BatchPlan:
     """One batch of one source, ready to run. `shares` is how many tasks divide the partitions.
 
-    The ranges of a `sliced` batch are applied one after the other, those of any other all at once.
+    The ranges of a `sliced` batch are applied one after the other, those of any other all at once. A `safe` batch may
+    meet rows that have its changes already, or later ones: it is written so that this changes nothing.
     """
 
     source: str
@@ -115,6 +116,7 @@ class BatchPlan:
     shares: int = 1
     shuffled: bool = False
     sliced: bool = False
+    safe: bool = False
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""
@@ -137,4 +139,5 @@ class BatchPlan:
             "ranges": [[r.file, r.start, r.end] for r in self.ranges],
             "shape": list(astuple(self.shape)),
             "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
+            "safe": self.safe,
         }

@@ -8,6 +8,11 @@
 | DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
 | UPDATE, ordered table | `UPDATE … SET … WHERE … LIMIT 1` | one |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
+| *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
+| UPDATE, ordered table | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
+
+In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
+the row of that key itself, so a DELETE before it is only written where the key has changed.
 
 An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one are
 ordered, so they never get it.
@@ -82,8 +87,13 @@ class _Columns:
     row: _Texts
 
 
-def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape, before: int = 0) -> Iterator[Chunk]:
-    """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input."""
+def merge(
+    changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape, before: int = 0, *, safe: bool = False
+) -> Iterator[Chunk]:
+    """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input.
+
+    `safe` writes them in safe mode; no images that lack columns and no tables without a key come here then.
+    """
     if not len(changes):
         return
     columns = _Columns(
@@ -101,7 +111,7 @@ def merge(changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape, be
         inner = turns[(turns > start) & (turns < end)]
         bounds = [start, *inner.tolist(), end]
         runs = itertools.pairwise(bounds)
-        statements = [s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b)]
+        statements = [s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b, safe=safe)]
         yield Chunk(number, end - start, tuple(statements))
 
 
@@ -117,7 +127,14 @@ def _cuts(sizes: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[
 
 
 def _statements(
-    columns: _Columns, targets: Mapping[int, TargetPlan], sizes: np.ndarray, shape: Shape, start: int, end: int
+    columns: _Columns,
+    targets: Mapping[int, TargetPlan],
+    sizes: np.ndarray,
+    shape: Shape,
+    start: int,
+    end: int,
+    *,
+    safe: bool,
 ) -> Iterator[Statement]:
     target = targets[int(columns.target[start])]
     op = Op(int(columns.op[start]))
@@ -126,8 +143,28 @@ def _statements(
     window = sizes[start:end] - (sizes[start - 1] if start else 0)
     for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
         first, last = start + a, start + b
+        if safe:
+            yield from _safe(columns, target, op, first, last)
+            continue
         may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
         yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss)
+
+
+def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:
+    """The same changes in a form that may be applied any number of times."""
+    count = end - start
+    if op is Op.DELETE:
+        yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
+        return
+    rows = columns.row.slice(start, end)
+    if op is Op.INSERT or not target.ordered:
+        yield Statement(b"REPLACE" + _insert(target)[len(b"INSERT") :] + rows[:-1], op, target.id, count, count)
+        return
+    old_key = columns.old_key.slice(start, end)
+    table = target.name.quoted.encode()
+    if old_key != columns.key.slice(start, end):
+        yield Statement(b"DELETE FROM " + table + b" WHERE " + _where(target, old_key), op, target.id, 0)
+    yield Statement(b"REPLACE INTO " + table + b" SET " + rows, op, target.id, count, count)
 
 
 def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:

@@ -172,7 +172,7 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, before: int = 
     ready = pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
-    applied, last = apply(merge(ready, targets, plan.shape, before), plan, part, before)
+    applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before)
     return add_up([dropped, applied]), last
 
 

@@ -35,17 +35,19 @@ class Planner:
     shape: Shape
     slots: int
 
-    def plan(self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int) -> BatchPlan:
+    def plan(
+        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
+    ) -> BatchPlan:
         """A new batch over the whole of `work`."""
         size = work.extent.end - work.extent.start
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
-        return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled)
+        return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: dict[str, Any]
     ) -> BatchPlan:
         """The batch that an earlier process planned, from its JSON. Raises SyncError SYNC-008 where it differs."""
-        plan = self._build(work, tables, epoch, batch_id, Shape(*kept["shape"]), shuffled=False)
+        plan = self._build(work, tables, epoch, batch_id, Shape(*kept["shape"]), shuffled=False, safe=kept["safe"])
         now = plan.to_json()
         if now["tables"] != kept["tables"]:
             differing = sorted(dict(set(now["tables"].items()) ^ set(kept["tables"].items())))
@@ -55,7 +57,15 @@ class Planner:
         return plan
 
     def _build(
-        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, shape: Shape, *, shuffled: bool
+        self,
+        work: Rows,
+        tables: tuple[TablePlan, ...],
+        epoch: int,
+        batch_id: int,
+        shape: Shape,
+        *,
+        shuffled: bool,
+        safe: bool,
     ) -> BatchPlan:
         size = work.extent.end - work.extent.start
         sliced = _is_large(size, shape)
@@ -75,6 +85,7 @@ class Planner:
             shares=1 if size <= SMALL_BYTES else min(self.slots, shape.partitions),
             shuffled=shuffled,
             sliced=sliced,
+            safe=safe,
         )
 
 
