@@ -22,7 +22,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.structure import read_table
 from unshard.retry import retrying
-from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_location, start_snapshot
+from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
 
 ATTEMPTS = 6
 _CHANGED_SINCE_SNAPSHOT = 1412
@@ -77,11 +77,11 @@ def _open_snapshot(plain: Any, bulk: Any, name: TableName) -> tuple[Table, Locat
 
     Touching the table takes its metadata lock until the transaction ends, so that from there on no DDL can
     change it. A change between snapshot and touch shows as two structures that differ, or as error 1412.
-    Raises DumpError DUMP-001 when the table is gone, DUMP-010 when it was changed just now.
+    Raises DumpError DUMP-001 when the table is gone, DUMP-010 when it was changed just now,
+    DUMP-011 when XA transactions are committed all the time.
     """
     before = read_table(plain, name)
-    start_snapshot(bulk)
-    location = snapshot_location(bulk, plain)
+    location = snapshot_apart_from_xa(bulk, plain)
     ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
     table = read_table(plain, name)
     if before is None or table is None:

@@ -39,6 +39,11 @@ DUMP: dict[str, Entry] = {
         "hold ALTER TABLE back on the source until the dump is done",
         retryable=True,
     ),
+    "DUMP-011": Entry(
+        "for {seconds} seconds an XA COMMIT was always under way: a snapshot without a lock needs a moment without one",
+        "give the dump `--consistency flush` (`extra-args` under `mydumpers:`): it holds writers back for a moment;"
+        " or hold the XA transactions back until the dump is done",
+    ),
 }
 
 LOAD: dict[str, Entry] = {

@@ -7,9 +7,10 @@ no lock is needed there; MySQL's position is only sure while a lock holds writer
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
-from unshard.errors import SourceError
+from unshard.errors import DumpError, SourceError
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import Endpoint, connect
@@ -19,6 +20,8 @@ _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
 _KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 _LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
+_XA_PATIENCE_SECONDS = 20.0
+_XA_GRACE_SECONDS = 0.5
 _COUNTER = re.compile(r" AUTO_INCREMENT=(\d+)")
 
 
@@ -57,6 +60,40 @@ def ask(connection: Any, statement: str) -> list[list[str]]:
 def start_snapshot(connection: Any) -> None:
     """Fix the connection's view of all InnoDB tables at this moment; a snapshot that was open ends."""
     ask(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+
+
+def snapshot_apart_from_xa(
+    snapshot: Any, plain: Any, patience: float = _XA_PATIENCE_SECONDS, grace: float = _XA_GRACE_SECONDS
+) -> Location:
+    """Start a snapshot of a MariaDB connection at a moment when no XA COMMIT is under way; where it stands.
+
+    The server writes XA COMMIT to the binlog first and makes the rows visible then: a snapshot between both stands
+    behind rows that it doesn't hold. So none may begin while the snapshot is taken (its counter stands still), and
+    what was prepared before must still be so `grace` seconds after it. Tried again for `patience` seconds.
+
+    Raises DumpError DUMP-011 where the source is never that quiet, SourceError SOURCE-020.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        begun, prepared = _xa_commits(plain), _prepared_xids(plain)
+        start_snapshot(snapshot)
+        location = snapshot_location(snapshot, plain)
+        if prepared:
+            time.sleep(grace)
+        if prepared <= _prepared_xids(plain) and _xa_commits(plain) == begun:
+            return location
+        if time.monotonic() >= deadline:
+            raise DumpError("DUMP-011", values={"seconds": f"{patience:g}"})
+
+
+def _xa_commits(connection: Any) -> str:
+    """How many XA COMMIT statements have begun on the server."""
+    return ask(connection, "SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")[0][1]
+
+
+def _prepared_xids(connection: Any) -> frozenset[tuple[str, ...]]:
+    """The XA transactions that are prepared; one that is being committed is among them until it is done."""
+    return frozenset(tuple(row) for row in ask(connection, "XA RECOVER FORMAT='SQL'"))
 
 
 def snapshot_location(snapshot: Any, plain: Any) -> Location:
