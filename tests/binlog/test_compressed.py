@@ -8,11 +8,14 @@ from struct import pack
 
 import pyarrow as pa
 import pytest
-from made_events import File, offsets, refusal, take
+from made_events import WHERE, File, offsets, refusal, take, take_all
 from row_images import decode, int_column, map_table, packed, rows, table_of
 
-from unshard.binlog.index import BudgetReached, EndOfData, Statement, splits
+from unshard.binlog.cuts import splits
+from unshard.binlog.index import BudgetReached, EndOfData, Statement
 from unshard.binlog.payload import LARGEST, NotUnpackedError, unpack
+from unshard.binlog.rows import decode_range
+from unshard.binlog.xa import Completed, Prepared
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
@@ -133,6 +136,45 @@ def test_a_payload_is_never_cut() -> None:
         file.event(40, payload(inner(tables=9).data, algorithm=255))
     assert splits(bytes(file.data), start, len(file.data), 4) == tuple(places)
     assert set(splits(bytes(file.data), start, len(file.data), 50)) <= set(places)
+
+
+def xa_group(*, one_phase: bool = False) -> File:
+    """The first part of an XA transaction, without its GTID."""
+    file = bare()
+    file.query("XA START X'71',X'',1")
+    map_table(file, [LONG], name=TableName("s", "t0"))
+    rows(file, image(1) + image(2), code=30)
+    file.query("XA END X'71',X'',1")
+    file.event(38, pack("<Biii", one_phase, 1, 1, 0) + b"q", timestamp=77)
+    return file
+
+
+def test_a_prepared_xa_transaction_in_a_payload_is_a_stop_of_its_own() -> None:
+    file = mysql_file(payload(inner().data))
+    start = file.mysql_gtid(UUID, 2)
+    file.event(40, payload(xa_group().data), timestamp=78)
+    end = len(file.data)
+    file.mysql_gtid(UUID, 3)
+    file.query("XA COMMIT X'71',X'',1")
+    before, prepare, commit, _ = take_all(bytes(file.data))
+    assert (before.transactions, before.row_events, before.end, before.stop) == (1, 1, start, BudgetReached())
+    gtid = "00010203-0405-0607-0809-0a0b0c0d0e0f:2"
+    assert (prepare.end, prepare.transactions) == (start, 0)
+    assert prepare.stop == Prepared("71,,1", start, end, 1, frozenset({TableName("s", "t0")}), 77, gtid)
+    assert isinstance(commit.stop, Completed)
+    ((_, batch),) = decode_range(bytes(file.data), start, end, checksum=True, wanted=always, where=WHERE)
+    assert batch.column("v").to_pylist() == [1, 2]
+
+
+def test_an_xa_transaction_of_one_phase_in_a_payload_is_a_transaction() -> None:
+    extent = take(mysql_file(payload(xa_group(one_phase=True).data)))
+    assert (extent.transactions, extent.row_events, extent.stop) == (1, 1, EndOfData())
+
+
+def test_nothing_stands_behind_a_prepare_in_a_payload() -> None:
+    whole = bytes(xa_group().data)
+    for events in (whole + whole, bytes(inner().data) + whole, whole + bytes(inner().data)):
+        assert refusal(mysql_file(payload(events))).code == "BINLOG-006"
 
 
 def test_errors_inside_name_the_payload() -> None:

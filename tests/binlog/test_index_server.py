@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from unshard.binlog.cuts import splits
 from unshard.binlog.format import read_format
-from unshard.binlog.index import EndOfData, Extent, Rotate, Statement, splits, walk
+from unshard.binlog.index import EndOfData, Extent, Rotate, Statement, walk
 from unshard.errors import BinlogError, Where
 from unshard.model.table import TableName
 from unshard.testing.programs import program

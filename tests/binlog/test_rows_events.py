@@ -202,7 +202,7 @@ def test_rows_without_a_table_map() -> None:
 
 @pytest.mark.parametrize(
     ("code", "name"),
-    [(166, "WRITE_ROWS_COMPRESSED_V1"), (20, "WRITE_ROWS_V0"), (99, "99")],
+    [(20, "WRITE_ROWS_V0"), (99, "99")],
 )
 def test_events_not_known(code: int, name: str) -> None:
     file = File()

@@ -13,6 +13,7 @@ from unshard.kernels import packets
 from unshard.kernels.packets import EventChain
 
 QUERY, ROTATE, XID, TABLE_MAP, MYSQL_GTID, MARIADB_GTID = 2, 4, 16, 19, 33, 162
+PAYLOAD, QUERY_COMPRESSED = 40, 165
 LIMIT = 1 << 16
 SID = bytes(range(16))
 
@@ -166,6 +167,9 @@ ORIGIN = struct.pack("<II", 3, 7)
         ([mariadb(5), (XID, bytes(8)), mariadb(9), (QUERY, b"COMMIT")], [(ORIGIN, 5, 9)]),
         ([mariadb(5, flags=1), (QUERY, b"DROP TABLE t")], [(ORIGIN, 5, 5)]),
         ([mariadb(5), (QUERY, b"INSERT INTO t VALUES (1)")], []),
+        ([mariadb(5, flags=1), (QUERY_COMPRESSED, b"")], [(ORIGIN, 5, 5)]),
+        ([mariadb(5), (QUERY_COMPRESSED, b"")], []),
+        ([mysql(5), (PAYLOAD, b"")], [(SID, 5, 5)]),
     ],
 )
 def test_a_gtid_counts_once_its_transaction_has_ended(

@@ -17,6 +17,13 @@ def mysql_source() -> Iterator[MysqlServer]:
 
 
 @pytest.fixture(scope="session")
+def packing_mysql() -> Iterator[MysqlServer]:
+    """A MySQL upstream that compresses its transactions."""
+    with MysqlServer({"binlog_transaction_compression": "ON"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def mysql_target() -> Iterator[MysqlServer]:
     """A MySQL downstream, with a binlog of its own: the proof of what was applied, and how often."""
     with MysqlServer() as server:

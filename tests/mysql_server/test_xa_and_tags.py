@@ -18,29 +18,32 @@ from unshard.testing.servers import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
+@pytest.mark.parametrize("upstream", ["mysql_source", "packing_mysql"], ids=["plain", "compressed"])
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["position", "gtid"])
 def test_xa_and_tags(
     by_gtid: bool,
+    upstream: str,
     spark: SparkSession,
-    mysql_source: MysqlServer,
     target_server: MariadbServer,
     schema: str,
     tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    source: MysqlServer = request.getfixturevalue(upstream)
     table = TableName(schema, "t")
-    mysql_source.run(
+    source.run(
         f"CREATE DATABASE {schema} COLLATE utf8mb4_general_ci",
         f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(200))",
     )
 
     def prepare(xid: str, *keys: int, end: str = "XA PREPARE '{}'") -> None:
         rows = [f"INSERT INTO {table} VALUES ({key}, REPEAT('{xid[-1]}', 100))" for key in keys]
-        mysql_source.run(f"XA START '{xid}'", *rows, f"XA END '{xid}'", end.format(xid))
+        source.run(f"XA START '{xid}'", *rows, f"XA END '{xid}'", end.format(xid))
 
     files = TaskFiles(
         tmp_path,
         schema,
-        {"s1": mysql_source},
+        {"s1": source},
         target_server,
         (schema,),
         source={"enable-gtid": by_gtid},
@@ -54,23 +57,23 @@ def test_xa_and_tags(
         prepare(f"{schema}-c", 4)
         prepare(f"{schema}-d", 5, end="XA COMMIT '{}' ONE PHASE")
         tagged = "SET SESSION gtid_next = 'AUTOMATIC:tag_one'"
-        mysql_source.run(tagged, *(f"INSERT INTO {table} VALUES ({key}, 'tagged')" for key in (10, 11)))
-        mysql_source.run(f"XA COMMIT '{schema}-b'", f"XA ROLLBACK '{schema}-c'")
+        source.run(tagged, *(f"INSERT INTO {table} VALUES ({key}, 'tagged')" for key in (10, 11)))
+        source.run(f"XA COMMIT '{schema}-b'", f"XA ROLLBACK '{schema}-c'")
         run.catch_up()
         assert keys(target_server, table) == [3, 5, 10, 11]
-    mysql_source.run("FLUSH BINARY LOGS", tagged, f"INSERT INTO {table} VALUES (12, 'tagged')", "FLUSH BINARY LOGS")
-    mysql_source.run(f"XA COMMIT '{schema}-a'", f"XA COMMIT '{schema}-z'")
+    source.run("FLUSH BINARY LOGS", tagged, f"INSERT INTO {table} VALUES (12, 'tagged')", "FLUSH BINARY LOGS")
+    source.run(f"XA COMMIT '{schema}-a'", f"XA COMMIT '{schema}-z'")
     with TaskRun(files, spark) as run:
         run.reach("sync")
         run.catch_up()
-    assert_equal([(mysql_source, table)], (target_server, table))
+    assert_equal([(source, table)], (target_server, table))
     counts = count_by_key(row_events(target_server, [table]))
     expected = {("INSERT", str(key)): 1 for key in (1, 2, 3, 5, 9, 10, 11, 12)}
     assert {(kind, key[0]): times for (_, kind, key), times in counts.items()} == expected
     ((gtid,),) = target_server.query(
         f"SELECT binlog_gtid FROM {files.meta}.{schema}_syncer_checkpoint WHERE is_global = 1"
     )
-    ((executed,),) = mysql_source.query("SELECT @@global.gtid_executed")
+    ((executed,),) = source.query("SELECT @@global.gtid_executed")
     assert MysqlGtidSet.parse(gtid) == MysqlGtidSet.parse(executed)
 
 

@@ -19,8 +19,6 @@ from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
-from unshard.kernels.split import boundaries
-from unshard.kernels.split import slices as cuts
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import TableName
 
@@ -141,23 +139,6 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
         scanner.close()
 
 
-def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
-    """Offsets where decoding of `[start, end)` may begin: `start` and up to `pieces - 1` more, near equal sizes.
-
-    Each is a transaction or the first TABLE_MAP of a statement; one statement's rows are never parted. The range must
-    be (part of) an extent.
-    """
-    return tuple(boundaries(data, start, end, pieces, KIND_TABLE))
-
-
-def slices(data: Data, start: int, end: int, size: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Pieces of about `size` bytes of an extent, as (offset, offsets of the TABLE_MAPs that it needs from before it).
-
-    They cut through transactions and statements: each has to be applied before the next is.
-    """
-    return tuple(cuts(data, start, end, size, KIND_TABLE))
-
-
 @dataclass(slots=True)
 class _Walk:
     """The decisions that the scanner hands back. `outer` is the offset of the payload that `data` was packed in."""
@@ -181,11 +162,11 @@ class _Walk:
             if reason == "stop":
                 return self._extent(Rotate(None, self._after()), self._after())
             if reason == "payload" and self.outer is None:
-                self._payload()
-                continue
-            if reason not in ("query", "xa"):
+                found = self._payload()
+            elif reason in ("query", "xa"):
+                found = self._query() if reason == "query" else self._prepared()
+            else:
                 raise self._fault(reason)
-            found = self._query() if reason == "query" else self._prepared()
             if found is not None:
                 return found
 
@@ -221,18 +202,30 @@ class _Walk:
             raise self._error("BINLOG-002", f"{len(body)} bytes are too few for a ROTATE", event="ROTATE")
         return Rotate(body[8:].decode("utf-8", "replace"), self._after())
 
-    def _payload(self) -> None:
+    def _payload(self) -> Extent | None:
         """Take a group that was packed into one event, by a walk of its own over what is in it."""
         events = self._unpacked()
         scanner = Scanner(events, 0, len(events), 1, False, KIND_TABLE)
         inner = _Walk(events, 0, False, self.where, scanner, self.scanner.offset)
         try:
             found = inner.extent()
-            if found.end != len(events) or found.transactions != 1 or found.gtids or found.stop != BudgetReached():
+            stop = found.stop
+            if isinstance(stop, Prepared) and not found.transactions and stop.end == len(events):
+                return self._packed_prepare(stop)
+            if found.end != len(events) or found.transactions != 1 or found.gtids or stop != BudgetReached():
                 raise inner._fault("unexpected")
             self.scanner.take_group(scanner)
         finally:
             scanner.close()
+        return None
+
+    def _packed_prepare(self, packed: Prepared) -> Extent:
+        """An XA transaction whose first part was packed, as a whole: one stop, where the payload stands."""
+        scanner = self.scanner
+        if scanner.transactions:
+            return self._extent(BudgetReached())
+        gtid = gtid_text(scanner.group_gtid())
+        return self._extent(replace(packed, start=scanner.group_start, end=self._after(), gtid=gtid))
 
     def _unpacked(self) -> bytes:
         """What is packed in the event at the scanner's offset."""

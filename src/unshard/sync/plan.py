@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.binlog.index import slices, splits
+from unshard.binlog.cuts import slices, splits
 from unshard.errors import SyncError, Where
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan

@@ -1,0 +1,106 @@
+"""A MySQL that compresses its transactions: every shape, tagged GTIDs, parts of rows, differences of JSON."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from proof import assert_exactly_once
+from shape_set import ShapeSet
+from task_runs import TaskFiles, TaskRun, at_work
+from unshard.binlog.format import read_format
+from unshard.binlog.headers import headers
+from unshard.errors import Where
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.shapes import SHAPES
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+WORK_SECONDS = 2.0
+PAYLOAD, ROW_EVENTS = 40, {30, 31, 32, 39}
+
+
+def codes(server: MysqlServer) -> set[int]:
+    """The codes of the events in the server's newest binlog."""
+    data = server.binlog_files()[-1].read_bytes()
+    found = headers(data, len(data), checksum=read_format(data).checksum, where=Where())
+    return {header.code for header in found}
+
+
+@pytest.mark.parametrize(
+    ("image", "by_gtid"), [("FULL", False), ("FULL", True), ("MINIMAL", False)], ids=["position", "gtid", "minimal"]
+)
+def test_every_shape_arrives_from_payloads(
+    image: str,
+    by_gtid: bool,
+    spark: SparkSession,
+    packing_mysql: MysqlServer,
+    mysql_target: MysqlServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    packing_mysql.run(f"SET GLOBAL binlog_row_image = {image}", "FLUSH BINARY LOGS")
+    shapes = ShapeSet.create(packing_mysql, schema, rows=200, seed=5)
+    files = TaskFiles(
+        tmp_path, schema, {"s1": packing_mysql}, mysql_target, shapes.schemas, source={"enable-gtid": by_gtid}
+    ).write()
+    with TaskRun(files, spark) as run:
+        with at_work(*shapes.works):
+            run.reach("sync")
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+        shapes.assert_equal(mysql_target)
+        (reading,) = run.crew.readings()
+    packing_mysql.run("SET GLOBAL binlog_row_image = FULL")
+    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync.missing == 0
+    found = codes(packing_mysql)
+    assert PAYLOAD in found
+    assert not found & ROW_EVENTS
+
+
+def test_each_change_is_applied_once(
+    spark: SparkSession, packing_mysql: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
+) -> None:
+    work = Workload(packing_mysql, WorkPlan(schema, SHAPES["sysbench"], threads=1, tables=2))
+    work.create()
+    work.fill(200)
+    syncer = {"compact": False}
+    files = TaskFiles(tmp_path, schema, {"s1": packing_mysql}, mysql_target, (f"{schema}_1",), syncer=syncer).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        with at_work(work):
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+    assert_exactly_once(packing_mysql, mysql_target, work.plan.names)
+
+
+def test_differences_of_json(
+    spark: SparkSession, packing_mysql: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
+) -> None:
+    name = TableName(schema, "documents")
+    document = '{"a": [1, {"b": "x"}, 3], "long": "' + "z" * 300 + '"}'
+    packing_mysql.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {name.quoted} (id INT PRIMARY KEY, j JSON, v INT)",
+        f"INSERT INTO {name.quoted} VALUES " + ", ".join(f"({n}, '{document}', {n})" for n in range(20)),
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": packing_mysql}, mysql_target, (schema,)).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        for number in range(30):
+            changed = f"j = JSON_SET(j, '$.a[1].b', {number}), v = v + 1"
+            packing_mysql.run(
+                "SET binlog_row_value_options = PARTIAL_JSON",
+                f"UPDATE {name.quoted} SET {changed} WHERE id % 3 = {number % 3}",
+                f"UPDATE {name.quoted} SET j = JSON_REMOVE(j, '$.a[0]') WHERE id = {number}",
+            )
+        run.catch_up()
+        assert_equal([(packing_mysql, name)], (mysql_target, name))
+        (reading,) = run.crew.readings()
+    assert reading.sync is not None and reading.sync.missing == 0

@@ -1,0 +1,88 @@
+"""Sources that compress what they log: `log_bin_compress`, with whole rows, parts of rows, and large transactions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from proof import assert_exactly_once
+from shape_set import ShapeSet
+from task_runs import TaskFiles, TaskRun, at_work
+from unshard.binlog.format import read_format
+from unshard.binlog.headers import headers
+from unshard.errors import Where
+from unshard.testing.servers import MariadbServer
+from unshard.testing.shapes import SHAPES
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+WORK_SECONDS = 3.0
+QUERY, ROWS = {165}, {166, 167, 168}
+
+
+@pytest.fixture(scope="module")
+def packing() -> Iterator[MariadbServer]:
+    """A source that compresses all but the shortest events."""
+    with MariadbServer({"log_bin_compress": "ON", "log_bin_compress_min_len": "10", "gtid_domain_id": "3"}) as server:
+        yield server
+
+
+def codes(server: MariadbServer) -> set[int]:
+    """The codes of the events in the server's newest binlog."""
+    data = server.binlog_files()[-1].read_bytes()
+    found = headers(data, len(data), checksum=read_format(data).checksum, where=Where())
+    return {header.code for header in found}
+
+
+@pytest.mark.parametrize(("image", "slice_bytes"), [("FULL", 0), ("MINIMAL", 2000)], ids=["whole", "slices"])
+def test_every_shape_arrives_from_compressed_events(
+    slice_bytes: int,
+    image: str,
+    spark: SparkSession,
+    packing: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    packing.run(f"SET GLOBAL binlog_row_image = {image}", "FLUSH BINARY LOGS")
+    shapes = ShapeSet.create(packing, schema, rows=200, seed=len(image) + slice_bytes)
+    files = TaskFiles(tmp_path, schema, {"s1": packing}, target_server, shapes.schemas).write()
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.sync is not None
+    planner = subtask.sync.planner
+    if slice_bytes:
+        subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=slice_bytes, chunk_rows=5))
+    with run:
+        with at_work(*shapes.works):
+            run.reach("sync")
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+        shapes.assert_equal(target_server)
+        (reading,) = run.crew.readings()
+    assert reading.sync is not None and reading.sync.rows > 100
+    assert reading.sync.missing == 0
+    assert codes(packing) >= QUERY | ROWS
+
+
+def test_each_change_is_applied_once(
+    spark: SparkSession, packing: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    packing.run("SET GLOBAL binlog_row_image = FULL", "FLUSH BINARY LOGS")
+    work = Workload(packing, WorkPlan(schema, SHAPES["sysbench"], threads=1, tables=2))
+    work.create()
+    work.fill(200)
+    syncer = {"compact": False}
+    files = TaskFiles(tmp_path, schema, {"s1": packing}, target_server, (f"{schema}_1",), syncer=syncer).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        with at_work(work):
+            time.sleep(WORK_SECONDS)
+        run.catch_up()
+    assert_exactly_once(packing, target_server, work.plan.names)
+    assert codes(packing) >= ROWS
