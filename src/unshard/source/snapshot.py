@@ -41,6 +41,7 @@ def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
     }
     if flavour_of(ask(connection, "SELECT VERSION()")[0][0]) is Flavour.MARIADB:
         settings["max_statement_time"] = "0"
+        settings["system_versioning_asof"] = "DEFAULT"  # the rows of now, whatever the source shows others
     else:
         settings["max_execution_time"] = "0"
         settings["information_schema_stats_expiry"] = "0"

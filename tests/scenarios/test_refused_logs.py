@@ -1,0 +1,116 @@
+"""Logs that can't be followed, through a whole task: it stops at the place, names it, and says what to do.
+
+And what only looks like one: a shutdown of the source, and a source that shows its past.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from struct import pack
+
+import pytest
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun, newest
+from unshard.errors import BinlogError
+from unshard.model.position import Position
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+STOP, INCIDENT = 3, 26
+PRECISE = (
+    "(id int PRIMARY KEY, v int, s bigint unsigned GENERATED ALWAYS AS ROW START INVISIBLE,"
+    " e bigint unsigned GENERATED ALWAYS AS ROW END INVISIBLE, PERIOD FOR SYSTEM_TIME(s, e)) WITH SYSTEM VERSIONING"
+)
+
+
+def add_event(file: Path, code: int, body: bytes) -> Position:
+    """Append an event to a binlog file; where it stands."""
+    at = file.stat().st_size
+    size = 19 + len(body) + 4
+    event = pack("<IBIIIH", 1_700_000_000, code, 1, size, at + size, 0) + body
+    with file.open("ab") as handle:
+        handle.write(event + pack("<I", zlib.crc32(event)))
+    return Position(file.name, at)
+
+
+def test_a_shutdown_is_passed_and_an_incident_stops_the_task(
+    spark: SparkSession, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    name = TableName(schema, "t")
+    with MariadbServer() as source:
+        source.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+        files = TaskFiles(tmp_path, schema, {"s1": source}, target_server, (schema,)).write()
+        run = TaskRun(files, spark).start()
+        run.reach("sync")
+        source.run(f"INSERT INTO {name} VALUES (1)")
+        file = source.binlog_files()[-1]
+        source.stop()
+        assert file.read_bytes()[-23 + 4] == STOP
+        source.start()
+        source.run(f"INSERT INTO {name} VALUES (2)")
+        run.catch_up()
+        assert_equal([(source, name)], (target_server, name))
+        file = source.binlog_files()[-1]
+        source.kill()
+        at = add_event(file, INCIDENT, pack("<HB", 1, 11) + b"disk failed")
+        source.start()
+        source.run(f"INSERT INTO {name} VALUES (3)")
+        error = run.error()
+    assert isinstance(error, BinlogError) and error.code == "BINLOG-004"
+    assert error.where.position == str(at) and error.where.source == "s1"
+    assert "INCIDENT" in error.message and "missing" in error.cause and "dump again" in error.hint
+    assert target_server.query(f"SELECT id FROM {name} ORDER BY id") == [(1,), (2,)]
+
+
+def test_transaction_precise_versions_are_copied_and_not_followed(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    name = TableName(schema, "t")
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {name} {PRECISE}",
+        f"INSERT INTO {name} (id, v) VALUES (1, 1), (2, 2), (3, 3)",
+        f"DELETE FROM {name} WHERE id = 2",
+    )
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    run = TaskRun(files, spark).start()
+    run.reach("sync")
+    assert target_server.query(f"SELECT id, v FROM {name} ORDER BY id") == [(1, 1), (3, 3)]
+    at = newest(source_server)
+    change = f"UPDATE {name} SET v = 9 WHERE id = 1"
+    source_server.run(change)
+    error = run.error()
+    assert isinstance(error, BinlogError) and error.code == "BINLOG-005"
+    assert Position.parse(str(error.where.position)) >= at
+    assert change in error.message and "apply this statement to the target by hand" in error.hint
+    assert target_server.query(f"SELECT id, v FROM {name} ORDER BY id") == [(1, 1), (3, 3)]
+
+
+def test_a_source_that_shows_the_past_by_default_is_copied_as_it_is_now(
+    spark: SparkSession, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    name = TableName(schema, "t")
+    with MariadbServer() as source:
+        source.run(
+            f"CREATE DATABASE {schema}",
+            f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING",
+            "SET timestamp = 1700000000",
+            f"INSERT INTO {name} VALUES (1, 1), (2, 2)",
+            "SET timestamp = 1700001000",
+            f"UPDATE {name} SET v = 10 WHERE id = 1",
+            f"DELETE FROM {name} WHERE id = 2",
+            f"INSERT INTO {name} VALUES (3, 3)",
+            "SET GLOBAL system_versioning_asof = '2023-11-14 22:20:00'",
+        )
+        assert source.query(f"SELECT id, v FROM {name} ORDER BY id") == [(1, 1), (2, 2)]
+        files = TaskFiles(tmp_path, schema, {"s1": source}, target_server, (schema,)).write()
+        with TaskRun(files, spark) as run:
+            run.reach("sync")
+            source.run(f"INSERT INTO {name} VALUES (4, 4)")
+            run.catch_up()
+        assert target_server.query(f"SELECT id, v FROM {name} ORDER BY id") == [(1, 10), (3, 3), (4, 4)]
