@@ -268,4 +268,5 @@ _READERS: dict[int, Callable[[Body], Facts]] = {
     162: _mariadb_gtid,
     163: _gtid_list,
     164: _start_encryption,
+    165: _query,  # as it is unpacked
 }

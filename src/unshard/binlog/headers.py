@@ -50,14 +50,16 @@ class Header:
         return self.position not in (0, self.end % 2**32) and not self.flags & _PLACED_ELSEWHERE
 
 
-def headers(data: Data, size: int, *, checksum: bool, where: Where, verify_from: int = 0) -> Iterator[Header]:
-    """The events of `data[:size]` from the first on, up to the last that is whole.
+def headers(
+    data: Data, size: int, *, checksum: bool, where: Where, verify_from: int = 0, first: int = FIRST_OFFSET
+) -> Iterator[Header]:
+    """The events of `data[:size]` from the one at `first` on, up to the last that is whole.
 
     Checksums are verified from `verify_from` on, so that damage before it can be passed over. A server's relay log
     has a second FORMAT_DESCRIPTION, and positions of the source's file. Raises BinlogError 001, 002 or 003 where it
     gets to the damage; `where` names the file.
     """
-    at = FIRST_OFFSET
+    at = first
     trailer = CHECKSUM_LENGTH if checksum else 0
     while at + HEADER_LENGTH <= size:
         timestamp, code, server_id, length, position, flags = unpack_from("<IBIIIH", data, at)

@@ -1,7 +1,7 @@
 """The events of a binlog file as a reader wants to see them: what each says, its rows, DM's name for it.
 
 Nothing is followed or judged here. What the log refuses (statements that change rows, INCIDENT) is listed with a
-remark; only bytes that can't be read end the listing. Memory holds one event at a time.
+remark; only bytes that can't be read end the listing. Memory holds one event at a time, of a payload all that is in it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import HEADER_LENGTH
 from unshard.binlog.headers import Header, headers, malformed, place
 from unshard.binlog.images import Rows
+from unshard.binlog.payload import NotUnpackedError, unpack
 from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table, TableName
 
-QUERY, TABLE_MAP, MARIADB_GTID, START_ENCRYPTION = 2, 19, 162, 164
+MARIADB_GTID, START_ENCRYPTION, QUERY_COMPRESSED = 162, 164, 165
 _NOTES = frozenset({"note", "context"})
 _DM = {"WRITE": "insert", "UPDATE": "update", "PARTIAL": "update", "DELETE": "delete"}
 _TABLE_ID = 6
@@ -46,8 +47,9 @@ class Shown:
     """One event.
 
     `gtid` is that of the transaction it belongs to, "" where there is none. `dm` are DM's names for it. `rows` is None
-    for an event without row images and for one whose rows can't be read; `problem` then says why. `remark` tells that
-    the log can't be followed over it.
+    for an event without row images and for one whose rows can't be read; `problem` then says why, as for a payload
+    that can't be unpacked. `remark` tells that the log can't be followed over it. `within` is the offset of the
+    payload that the event was packed in; its own offset is then that in the unpacked bytes.
     """
 
     header: Header
@@ -145,6 +147,8 @@ class _Frame:
             self.held, self.within = [item], False
         elif kind in _NOTES:
             self.held = [held for held in self.held if event_of(held.header.code).kind not in _NOTES] + [item]
+        elif kind == "payload":
+            self.held.append(item)
         elif item.gtid and kind in ("xid", "query", "xa_prepare"):
             if self.within:
                 yield item
@@ -171,6 +175,7 @@ class _Reading:
     mapped: dict[int, _Mapped] = field(default_factory=dict)
     known: dict[bytes, _Mapped] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    packed: bool = False
 
     def pass_over(self, header: Header) -> None:
         """Keep what later events depend on."""
@@ -192,8 +197,32 @@ class _Reading:
             yield replace(shown, facts={"table_id": self._table_id(header), "columns": len(mapped.table.columns)})
         elif event.kind == "rows":
             yield self._rows(header, only)
+        elif event.kind == "payload" and not self.packed:
+            yield from self._payload(header, only)
         else:
             yield self._other(header)
+
+    def _payload(self, header: Header, only: TableName | None) -> Iterator[Shown | Note]:
+        """The event, then those in it. Table ids end with it."""
+        shown = self._other(header)
+        here = place(header, self.where)
+        try:
+            plain = self._unpacked(header)
+        except BinlogError as error:
+            yield replace(shown, problem=error)
+            return
+        yield shown
+        inner = _Reading(plain, self.where, self.naming, self.gtid, told=self.told, packed=True)
+        end = 0
+        try:
+            for each in headers(plain, len(plain), checksum=False, where=self.where, first=0):
+                end = each.end
+                for item in inner.read(each, only):
+                    yield item if isinstance(item, Note) else _within(item, header.offset, here)
+        except BinlogError as error:
+            raise BinlogError(error.code, here, error.cause, error.values) from None
+        if end < len(plain):
+            raise malformed(header, self.where, "what is packed in it ends within an event")
 
     def _other(self, header: Header) -> Shown:
         event = event_of(header.code)
@@ -205,7 +234,7 @@ class _Reading:
         shown = Shown(header, event.name, self.gtid, facts=found)
         if event.kind == REFUSED:
             return replace(shown, remark=event.reason)
-        return self._query(shown) if header.code == QUERY else shown
+        return self._query(shown) if event.kind == "query" else shown
 
     def _gtid(self, header: Header, found: Facts) -> Facts:
         if header.code == MARIADB_GTID:
@@ -278,7 +307,7 @@ class _Reading:
             yield Note(f"not logged (binlog_row_metadata isn't FULL): {', '.join(_UNKNOWN[fact] for fact in new)}")
 
     def _table_id(self, header: Header) -> int:
-        body = self._body(header, _TABLE_ID)
+        body = self._raw(header, _TABLE_ID)
         if len(body) < _TABLE_ID:
             raise malformed(header, self.where, "it ends within its table id")
         return int.from_bytes(body, "little")
@@ -289,10 +318,29 @@ class _Reading:
         except Damaged as error:
             raise malformed(header, self.where, str(error)) from None
 
-    def _body(self, header: Header, most: int | None = None) -> bytes:
+    def _unpacked(self, header: Header) -> bytes:
+        try:
+            return unpack(header.code, self._raw(header))
+        except NotUnpackedError as error:
+            values = {"event": event_of(header.code).name, **error.values}
+            raise BinlogError(error.code, place(header, self.where), str(error), values) from None
+
+    def _body(self, header: Header) -> bytes:
+        return self._unpacked(header) if header.code == QUERY_COMPRESSED else self._raw(header)
+
+    def _raw(self, header: Header, most: int | None = None) -> bytes:
         start = header.offset + HEADER_LENGTH
         end = header.end - header.trailer
         return bytes(self.data[start : end if most is None else min(end, start + most)])
+
+
+def _within(item: Shown, payload: int, here: Where) -> Shown:
+    """An event of a payload; what is wrong with it is wrong at the payload's place in the file."""
+    problem = item.problem
+    if problem is not None:
+        where = replace(here, table=problem.where.table)
+        problem = BinlogError(problem.code, where, problem.cause, problem.values)
+    return replace(item, within=payload, problem=problem)
 
 
 _UNKNOWN = {

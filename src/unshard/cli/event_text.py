@@ -40,8 +40,9 @@ class Totals:
 
     def add(self, shown: Shown) -> None:
         header = shown.header
-        self.events += 1
-        self.size += header.length
+        if shown.within is None:
+            self.events += 1
+            self.size += header.length
         self.transactions += "gtid" in shown.facts
         self.unread += shown.problem is not None
         if header.timestamp:
@@ -54,7 +55,10 @@ class Totals:
 
 
 def event_lines(shown: Shown, *, full: bool) -> Iterator[str]:
-    """The event's own line, then one for each row and for each remark."""
+    """The event's own line, then one for each row and for each remark.
+
+    In a payload its position is `+` and the offset in the unpacked bytes.
+    """
     header = shown.header
     contents = [", ".join(shown.dm)] if shown.dm else []
     if shown.rows is not None:
@@ -64,7 +68,8 @@ def event_lines(shown: Shown, *, full: bool) -> Iterator[str]:
     contents += [f"{name}={_fact(value, full)}" for name, value in shown.facts.items() if value not in ("", [])]
     time = _time(header.timestamp) if header.timestamp else ""
     text = "  ".join(contents)
-    yield f"{header.offset:>10}  {time:<19}  {header.length:>8}  {shown.name:<20}  {text}".rstrip()
+    position = str(header.offset) if shown.within is None else f"+{header.offset}"
+    yield f"{position:>10}  {time:<19}  {header.length:>8}  {shown.name:<20}  {text}".rstrip()
     if shown.remark:
         yield f"{_INDENT}! not followed: {shown.remark}"
     if shown.problem is not None:
@@ -90,13 +95,18 @@ def total_lines(totals: Totals) -> Iterator[str]:
 
 
 def event_json(shown: Shown) -> str:
-    """The event as one line of JSON; values are never cut, bytes are `{"bytes": "hex"}`."""
+    """The event as one line of JSON; values are never cut, bytes are `{"bytes": "hex"}`.
+
+    `payload` is there for events of a compressed transaction: where that stands, while `position` and `end` count
+    unpacked bytes.
+    """
     header = shown.header
     form: dict[str, Any] = {
         "position": header.offset,
         "end": header.end,
         "timestamp": header.timestamp,
         "server_id": header.server_id,
+        **({} if shown.within is None else {"payload": shown.within}),
         "size": header.length,
         "event": shown.name,
         "dm": list(shown.dm),
