@@ -19,9 +19,10 @@ import MySQLdb
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide, same
 from unshard.ddl.lex import tokens
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
-from unshard.ddl.session import event_session, may_pass, neutral_session
+from unshard.ddl.session import event_session, neutral_session
 from unshard.errors import DdlError
 from unshard.model.table import TableName
+from unshard.mysql.failures import is_transient
 from unshard.mysql.structure import create_statement
 
 NO_SUCH_TABLE = frozenset({1146, 1049})
@@ -94,7 +95,7 @@ def _execute(connection: Any, intent: Intent, step: Step) -> None:
         with event_session(connection, context, step.kind, step.statement), connection_cursor(connection) as cursor:
             cursor.execute(step.statement)
     except MySQLdb.Error as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         if decide(step, structures(connection, step), resumed=True) is not Decision.DONE:
             where = replace(context.where, table=", ".join(step.before))

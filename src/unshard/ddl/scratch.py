@@ -17,11 +17,12 @@ import MySQLdb
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed
-from unshard.ddl.session import event_session, is_connection_fault, may_pass, neutral_session
+from unshard.ddl.session import event_session, neutral_session
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
+from unshard.mysql.failures import ends_connection, is_transient
 from unshard.mysql.structure import read_table
 
 _STEM_LENGTH = 30
@@ -130,7 +131,7 @@ def open_scratch(connection: Any, place: ScratchPlace) -> Iterator[Scratch]:
         with neutral_session(connection):
             yield scratch
     except MySQLdb.Error as error:
-        if not is_connection_fault(error):
+        if not ends_connection(error):
             scratch.drop()
         raise
     except BaseException:
@@ -173,7 +174,7 @@ def _told(ddl: Ddl) -> Iterator[None]:
     try:
         yield
     except MySQLdb.Error as error:
-        if may_pass(error):
+        if is_transient(error):
             raise
         where = replace(ddl.context.where, table=str(ddl.tables[0]) if ddl.tables else ddl.schema)
         raise DdlError("DDL-003", where, server_text(error), {"statement": ddl.text}) from error

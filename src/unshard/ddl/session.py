@@ -11,10 +11,8 @@ import MySQLdb
 from unshard.ddl.context import Context
 from unshard.ddl.statement import Kind
 from unshard.errors import DdlError
-from unshard.mysql.connection import CANT_REACH, LOST, rows
-
-BUSY = frozenset({1205, 1213, 8022, 8028, 9001, 9002, 9003, 9005})
-"""Lock waits, deadlocks, and TiDB's answers that it is busy or that a schema is just changing."""
+from unshard.mysql.connection import rows
+from unshard.mysql.failures import ends_connection
 
 UNKNOWN_COLLATION = frozenset({1273, 1115})
 Value = str | int | float
@@ -25,16 +23,6 @@ NEUTRAL: Mapping[str, Value] = {
     "foreign_key_checks": 0,
 }
 """A session for SHOW CREATE TABLE and for running what it printed: backticks, all options, nothing strict."""
-
-
-def is_connection_fault(error: MySQLdb.Error) -> bool:
-    """Whether the connection is gone, and its session with it."""
-    return bool(error.args) and error.args[0] in CANT_REACH | LOST
-
-
-def may_pass(error: MySQLdb.Error) -> bool:
-    """Whether the failure is not the statement's fault: such an error goes on as it is, and the caller tries again."""
-    return is_connection_fault(error) or (bool(error.args) and error.args[0] in BUSY)
 
 
 @contextmanager
@@ -103,7 +91,7 @@ def _variables(connection: Any, wanted: Mapping[str, Value]) -> Iterator[None]:
     try:
         yield
     except MySQLdb.Error as error:
-        if not is_connection_fault(error):
+        if not ends_connection(error):
             _restore(connection, names, before, wanted)
         raise
     except BaseException:

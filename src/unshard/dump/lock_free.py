@@ -24,7 +24,6 @@ from unshard.mysql.structure import read_table
 from unshard.retry import retrying
 from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apart_from_xa
 
-ATTEMPTS = 6
 _CHANGED_SINCE_SNAPSHOT = 1412
 _GONE = frozenset({1146, 1049})
 
@@ -52,7 +51,7 @@ def dump_tables(payload: bytes) -> bytes:
 
 def _dump_one(work: TableWork, name: TableName) -> int:
     if read_record(work.directory, work.run, name) is None:
-        record = retrying(lambda: _snapshot_table(work, name), _again, ATTEMPTS)
+        record = retrying(lambda: _snapshot_table(work, name), _again)
         if not write_record(work.directory, work.run, record):
             for file in record.files:
                 (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)

@@ -57,6 +57,7 @@ SOURCE: dict[str, Entry] = {
     ),
     "SOURCE-003": Entry("the connection to the source was lost", "look at the source's error log", retryable=True),
     "SOURCE-004": Entry("the source refused a statement: {statement}", "mend what the server names, start again"),
+    "SOURCE-005": Entry("the source is busy", "look at the source's load; start again", retryable=True),
     "SOURCE-020": Entry(
         "the source writes no binlog, so a dump has no position to go on from",
         "start the source with `log_bin` and `binlog_format=ROW`",
@@ -84,5 +85,14 @@ TARGET: dict[str, Entry] = {
     "TARGET-004": Entry("the target refused a statement: {statement}", "mend what the server names, start again"),
     "TARGET-005": Entry(
         "the target is busy: it gave up a transaction", "look at the target's load; start again", retryable=True
+    ),
+    "TARGET-006": Entry(
+        "the target is read-only",
+        "make it writable, or point `target-database:` at the server that is; nothing was written",
+        retryable=True,
+    ),
+    "TARGET-007": Entry(
+        "a transaction or statement is larger than the target allows",
+        "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
     ),
 }

@@ -13,7 +13,7 @@ from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
 from unshard.dump.unit import RunTasks
-from unshard.errors import LoadError, Where, is_retryable
+from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, contents_of
 from unshard.load.foreign import read_foreign
@@ -80,10 +80,10 @@ class LoadUnit:
         May be called again after any crash, on the same folder: a finished load is only read back. A call takes
         the load over from any process that is still at it.
         """
-        begun = retrying(self._begin, is_retryable)
+        begun = retrying(self._begin)
         if begun is not None:
             self._load(*begun)
-        return retrying(self._finish, is_retryable)
+        return retrying(self._finish)
 
     def progress(self) -> Progress:
         """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.

@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeVar
 import MySQLdb
 
 from unshard.crash_point import reach
-from unshard.errors import LoadError, TargetError, UnshardError, Where
+from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.pieces import Piece
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import BUSY, LOST, Endpoint, connect, rows, server_error
+from unshard.mysql.connection import Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 
 Result = TypeVar("Result")
@@ -31,7 +31,6 @@ SESSION = {
 """DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
 the load where leniency would change a value."""
 
-ATTEMPTS = 10
 _DUPLICATE, _CUT = 1062, 1265
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
@@ -68,7 +67,7 @@ class Writer:
 
     def state(self, destination: Destination) -> FileState:
         """The file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
-        return retrying(lambda: self._guarded(destination, lambda: self._state(destination)), _again, ATTEMPTS)
+        return retrying(lambda: self._guarded(destination, lambda: self._state(destination)))
 
     def apply(self, piece: Piece, destination: Destination) -> None:
         """Load one piece and its checkpoint in one transaction, unless an earlier attempt has.
@@ -76,7 +75,7 @@ class Writer:
         Raises LoadError: LOAD-005 duplicate key, LOAD-006 a value that would change, LOAD-007 zombie, LOAD-009 a
         statement too large; TargetError when the target stays out of reach.
         """
-        retrying(lambda: self._guarded(destination, lambda: self._attempt(piece, destination)), _again, ATTEMPTS)
+        retrying(lambda: self._guarded(destination, lambda: self._attempt(piece, destination)))
 
     def _guarded(self, destination: Destination, work: Callable[[], Result]) -> Result:
         """Run `work`; after any failure the connection is in doubt and is closed."""
@@ -156,18 +155,12 @@ def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate)
         raise LoadError("LOAD-006", destination.where, cause=f"{number}: {text}", values=values)
 
 
-def _again(error: Exception) -> bool:
-    return isinstance(error, TargetError) and error.retryable
-
-
 def _translated(error: MySQLdb.Error, endpoint: Endpoint, destination: Destination) -> UnshardError:
     number = error.args[0] if error.args else 0
     cause = f"{number}: {error.args[-1]}" if error.args else str(error)
     values = {"target": str(destination.target)}
     if number == _DUPLICATE:
         return LoadError("LOAD-005", destination.where, cause=cause, values=values)
-    if number in BUSY | LOST:
-        return TargetError("TARGET-003", destination.where, cause=cause)
     return server_error(error, endpoint, "target", f"INSERT INTO {destination.target}").at(
         source=destination.where.source, table=destination.where.table, file=destination.where.file
     )

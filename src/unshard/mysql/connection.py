@@ -11,14 +11,20 @@ import MySQLdb
 from MySQLdb.constants import CLIENT
 
 from unshard.errors import SourceError, TargetError, UnshardError
+from unshard.mysql.failures import Failure, failure_of
 
 Side = Literal["source", "target"]
 
-CANT_REACH = frozenset({2002, 2003, 2005, 1040, 1129})
-REFUSED = frozenset({1044, 1045, 1698, 1130})
-LOST = frozenset({2006, 2013, 2055, 1053, 1317, 1927})
-BUSY = frozenset({1205, 1213, 9001, 9002, 9003, 9005, 9007, 8022, 8028})
-"""Lock waits and deadlocks, and TiDB's answers when it is busy or a write conflicts: the transaction was undone."""
+_CODES = {
+    Failure.UNREACHABLE: "{prefix}-001",
+    Failure.REFUSED: "{prefix}-002",
+    Failure.LOST: "{prefix}-003",
+    Failure.BUSY: "{prefix}-005",
+    Failure.READ_ONLY: "{prefix}-006",
+    Failure.TOO_LARGE: "{prefix}-007",
+}
+_OTHER = "{prefix}-004"
+_AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
 
 _TIMEOUT_SECONDS = 10
 
@@ -73,19 +79,12 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True) -> Any:
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:
     """The error of the catalogue that a driver error stands for; the statement is cut to 200 characters."""
     kind = SourceError if side == "source" else TargetError
-    number = error.args[0] if error.args else 0
     place = {"host": endpoint.host, "port": endpoint.port, "user": endpoint.user}
-    cause = f"{number}: {error.args[1]}" if len(error.args) > 1 else str(error)
-    prefix = side.upper()
-    if number in CANT_REACH:
-        return kind(f"{prefix}-001", cause=cause, values=place)
-    if number in REFUSED:
-        return kind(f"{prefix}-002", cause=cause, values=place)
-    if number in LOST:
-        return kind(f"{prefix}-003", cause=cause, values=place)
-    if number in BUSY and side == "target":
-        return kind("TARGET-005", cause=cause)
-    return kind(f"{prefix}-004", cause=cause, values={"statement": statement[:200]})
+    cause = f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
+    failure = failure_of(error)
+    code = _OTHER if side == "source" and failure in _AT_TARGET else _CODES.get(failure, _OTHER)
+    values = {"statement": statement[:200]} if code == _OTHER else place
+    return kind(code.format(prefix=side.upper()), cause=cause, values=values)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from unshard.relay.lock import FolderLock
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
 from unshard.relay.writer import RelayWriter
+from unshard.retry import pauses
 from unshard.source.replica import Begin, Events, FormatCopy, ReplicaStream
 from unshard.source.replica_protocol import Request, same_format
 from unshard.source.requirements import check_requirements
@@ -38,7 +39,6 @@ Stage = Literal["New", "Running", "Paused", "Stopped"]
 
 HEARTBEAT_SECONDS = 5.0
 SYNC_SECONDS = 1.0
-FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 30.0
 _LARGEST_OFFSET = 0xFFFFFFFF  # the protocol can't ask for more
 _HEAD_BYTES = 1 << 16
@@ -181,7 +181,7 @@ class RelayUnit:
         return self._written is not None and self._written >= position
 
     def _run(self) -> None:
-        wait = FIRST_WAIT_SECONDS
+        waits = pauses(LONGEST_WAIT_SECONDS)
         while not self._stopping.is_set():
             received = self._received_bytes
             try:
@@ -192,8 +192,9 @@ class RelayUnit:
                     return
                 if self._stopping.is_set():
                     return
-                wait = FIRST_WAIT_SECONDS if self._received_bytes > received else min(2 * wait, LONGEST_WAIT_SECONDS)
-                self._reconnect(error, wait * random.uniform(0.5, 1.0))
+                if self._received_bytes > received:
+                    waits = pauses(LONGEST_WAIT_SECONDS)
+                self._reconnect(error, next(waits))
             except BaseException as fault:
                 self._pause(RelayError("RELAY-019", Where(source=self._source.source_id), repr(fault)))
                 raise

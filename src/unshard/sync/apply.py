@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -12,18 +11,14 @@ import MySQLdb
 from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.change import Op
-from unshard.mysql.connection import BUSY, LOST, server_error
-from unshard.retry import backoff
+from unshard.mysql.failures import is_transient
 from unshard.sync.batch import BatchPlan, TargetPlan
 from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
 from unshard.target.receipts import FENCED_OUT, advance_statement, chunks_done
-from unshard.target.writer import drop_writer, kept_writer
+from unshard.target.retrying import on_target
+from unshard.target.writer import KeptWriter
 
-TRANSIENT = BUSY | LOST
-"""What a chunk is tried again for."""
-
-ATTEMPTS = 12
 DUPLICATE = 1062
 NO_TABLE = 1146
 T = TypeVar("T")
@@ -66,23 +61,7 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
-    """Run `operation(connection)`, again on a fresh connection while its failure is transient or the target is away."""
-    cause = ""
-    for pause in backoff(ATTEMPTS):
-        try:
-            return operation(kept_writer(plan.target, part))
-        except MySQLdb.Error as error:
-            drop_writer(plan.target, part)
-            failure = server_error(error, plan.target, "target")
-            if error.args[0] not in TRANSIENT and not failure.retryable:
-                raise failure.at(source=plan.source) from error
-            cause = failure.cause
-        except UnshardError as failure:
-            if not failure.retryable:
-                raise
-            cause = failure.cause
-        time.sleep(pause)
-    raise SyncError("SYNC-005", _where(plan), cause=cause, values={"attempts": ATTEMPTS})
+    return on_target(KeptWriter(plan.target, part), operation, _where(plan))
 
 
 def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
@@ -111,7 +90,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     try:
         connection.query(statement.sql)
     except MySQLdb.Error as error:
-        if error.args[0] in TRANSIENT:
+        if is_transient(error):
             raise
         connection.query(b"ROLLBACK")
         raise _refusal(error, target, plan) from error

@@ -5,25 +5,21 @@ Each is one transaction in the target and may be asked for again after a lost co
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import MySQLdb
-
 from unshard.crash_point import reach
-from unshard.errors import SyncError, UnshardError, Where
+from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
-from unshard.mysql.connection import Endpoint, server_error
-from unshard.retry import backoff
-from unshard.sync.apply import ATTEMPTS, TRANSIENT
+from unshard.mysql.connection import Endpoint
 from unshard.sync.ledger import Entry
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
+from unshard.target.retrying import on_target
 from unshard.target.writer import writer
 
 T = TypeVar("T")
@@ -112,26 +108,16 @@ class Journal:
         reach("sync-move-after")
 
     def on_target(self, operation: Callable[[Any], T]) -> T:
-        """Run `operation(connection)`, again on a fresh connection while its failure is transient."""
-        last: UnshardError | None = None
-        for pause in backoff(ATTEMPTS):
-            try:
-                if self._connection is None:
-                    self._connection = writer(self.endpoint)
-                return operation(self._connection)
-            except MySQLdb.Error as error:
-                self.drop_connection()
-                last = server_error(error, self.endpoint, "target")
-                if not last.retryable and error.args[0] not in TRANSIENT:
-                    raise last.at(source=self.source) from error
-            except UnshardError as error:
-                if not error.retryable:
-                    raise error.at(source=self.source) from error
-                last = error
-            time.sleep(pause)
-        raise SyncError("SYNC-005", Where(source=self.source), cause=str(last), values={"attempts": ATTEMPTS})
+        """Run `operation(connection)` under the retry policy."""
+        return on_target(self, operation, Where(source=self.source))
 
-    def drop_connection(self) -> None:
+    def get(self) -> Any:
+        """The connection, opened where there is none."""
+        if self._connection is None:
+            self._connection = writer(self.endpoint)
+        return self._connection
+
+    def drop(self) -> None:
         """Close the connection; the next operation opens another."""
         if self._connection is not None:
             self._connection.close()

@@ -101,7 +101,7 @@ class SyncUnit:
             self._save()
         finally:
             self.meter.doing = "stopped"
-            self.journal.drop_connection()
+            self.journal.drop()
 
     def _step(self) -> None:
         self.relay.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from unshard.mysql.connection import Endpoint, connect
@@ -12,8 +13,6 @@ WRITE_SESSION = {
 }
 """What is written must arrive as it was or not at all: strict, yet zero dates, invalid dates and id 0 pass."""
 
-_kept: dict[tuple[Endpoint, int], Any] = {}
-
 
 def writer(endpoint: Endpoint) -> Any:
     """A new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
@@ -23,16 +22,24 @@ def writer(endpoint: Endpoint) -> Any:
     return connection
 
 
-def kept_writer(endpoint: Endpoint, slot: int) -> Any:
-    """The process's connection for that slot, opened when there is none. Not for use by two threads at once."""
-    key = (endpoint, slot)
-    if key not in _kept:
-        _kept[key] = writer(endpoint)
-    return _kept[key]
+@dataclass(frozen=True, slots=True)
+class KeptWriter:
+    """The process's connection for a slot. Not for use by two threads at once."""
+
+    endpoint: Endpoint
+    slot: int
+
+    def get(self) -> Any:
+        """The connection, opened when there is none. Raises TargetError."""
+        if self not in _kept:
+            _kept[self] = writer(self.endpoint)
+        return _kept[self]
+
+    def drop(self) -> None:
+        """Close and forget a connection in doubt; its open transaction is rolled back by the server."""
+        connection = _kept.pop(self, None)
+        if connection is not None:
+            connection.close()
 
 
-def drop_writer(endpoint: Endpoint, slot: int) -> None:
-    """Close and forget a connection in doubt; its open transaction is rolled back by the server."""
-    connection = _kept.pop((endpoint, slot), None)
-    if connection is not None:
-        connection.close()
+_kept: dict[KeptWriter, Any] = {}

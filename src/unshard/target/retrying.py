@@ -1,0 +1,67 @@
+"""An operation on the target, tried again under the one policy (`unshard.retry`, `mysql.failures`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+import MySQLdb
+
+from unshard.errors import SyncError, UnshardError, Where
+from unshard.mysql.connection import Endpoint, server_error
+from unshard.mysql.failures import ends_connection
+from unshard.retry import ATTEMPTS, retrying
+
+GIVEN_UP = "SYNC-005"
+T = TypeVar("T")
+
+
+class Connection(Protocol):
+    """A place for one connection of one thread."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it leads."""
+
+    def get(self) -> Any:
+        """The connection, opened where there is none. Raises TargetError."""
+
+    def drop(self) -> None:
+        """Close and forget it, if there is one."""
+
+
+def on_target(kept: Connection, operation: Callable[[Any], T], where: Where) -> T:
+    """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
+
+    A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
+    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after ATTEMPTS.
+    """
+
+    def attempt() -> T:
+        try:
+            return operation(kept.get())
+        except MySQLdb.Error as error:
+            _undo(kept, error)
+            raise server_error(error, kept.endpoint, "target") from error
+
+    try:
+        return retrying(attempt, _again)
+    except UnshardError as failure:
+        found = failure.at(source=where.source, position=where.position)
+        if not _again(found):
+            raise found from failure
+        raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": ATTEMPTS}) from failure
+
+
+def _again(error: Exception) -> bool:
+    """An operation inside another has had its attempts: they are not multiplied."""
+    return isinstance(error, UnshardError) and error.retryable and error.code != GIVEN_UP
+
+
+def _undo(kept: Connection, error: MySQLdb.Error) -> None:
+    if not ends_connection(error):
+        with suppress(MySQLdb.Error):
+            kept.get().query(b"ROLLBACK")
+            return
+    kept.drop()

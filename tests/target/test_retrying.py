@@ -1,0 +1,157 @@
+"""Failures that pass, made on a real server by another session: the operation is done, once."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from unshard.errors import TargetError, UnshardError, Where
+from unshard.mysql.connection import rows
+from unshard.target.retrying import on_target
+from unshard.target.writer import KeptWriter
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+WHERE = Where(source="s1")
+_slots = itertools.count(1000)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MariadbServer]:
+    """One whose variables these tests may change."""
+    with MariadbServer() as found:
+        found.run(
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (id INT PRIMARY KEY, n INT NOT NULL)",
+            "CREATE USER ours@'%' IDENTIFIED BY 'x'",
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO ours@'%'",
+        )
+        yield found
+
+
+@pytest.fixture
+def kept(server: MariadbServer) -> Iterator[KeptWriter]:
+    """A place for our connection, to a table that holds rows 1 and 2 with 0."""
+    server.run("DELETE FROM d.t", "INSERT INTO d.t VALUES (1, 0), (2, 0)")
+    endpoint = replace(server.endpoint, user="ours", password="x").with_session(innodb_lock_wait_timeout="1")
+    found = KeptWriter(endpoint, next(_slots))
+    yield found
+    found.drop()
+
+
+def add(connection: Any, *ids: int, between: Callable[[], None] = lambda: None) -> int:
+    """One transaction that adds one to each row in turn; the connection's number."""
+    rows(connection, "BEGIN")
+    for id_ in ids:
+        rows(connection, "UPDATE d.t SET n = n + 1 WHERE id = %s", (id_,))
+        between()
+    ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
+    rows(connection, "COMMIT")
+    return int(number)
+
+
+def counts(server: MariadbServer) -> list[int]:
+    return [n for (n,) in server.query("SELECT n FROM d.t ORDER BY id")]
+
+
+def later(seconds: float, action: Callable[[], None]) -> Thread:
+    thread = Thread(target=lambda: (time.sleep(seconds), action()))
+    thread.start()
+    return thread
+
+
+def test_a_lock_wait_is_waited_out_on_the_same_connection(server: MariadbServer, kept: KeptWriter) -> None:
+    other = server.connection()
+    rows(other, "BEGIN")
+    rows(other, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE")
+    thread = later(1.5, lambda: other.close())
+    before = rows(kept.get(), "SELECT CONNECTION_ID()")[0][0]
+    assert on_target(kept, lambda c: add(c, 1, 2), WHERE) == before
+    thread.join()
+    assert counts(server) == [1, 1]
+
+
+def test_a_deadlock_made_by_another_session(server: MariadbServer, kept: KeptWriter) -> None:
+    server.run("INSERT INTO d.t SELECT seq, 0 FROM d.t JOIN d.seq_3_to_500 WHERE id = 1")
+    ours, tried = Event(), []
+
+    def other() -> None:  # it has more to undo, so the server gives up ours
+        connection = server.connection()
+        rows(connection, "BEGIN")
+        rows(connection, "UPDATE d.t SET n = 5 WHERE id > 1")
+        ours.wait(5)
+        time.sleep(0.3)
+        rows(connection, "UPDATE d.t SET n = n + 10 WHERE id = 1")
+        rows(connection, "COMMIT")
+        connection.close()
+
+    thread = Thread(target=other)
+    thread.start()
+    time.sleep(0.2)
+
+    def operation(connection: Any) -> int:
+        tried.append(1)
+        return add(connection, 1, 2, between=ours.set)
+
+    on_target(kept, operation, WHERE)
+    thread.join()
+    assert len(tried) > 1
+    assert counts(server)[:2] == [11, 6]
+
+
+def test_a_killed_connection_is_opened_again(server: MariadbServer, kept: KeptWriter) -> None:
+    numbers: list[int] = []
+
+    def operation(connection: Any) -> int:
+        ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
+        numbers.append(int(number))
+        return add(connection, 1, between=lambda: server.run(f"KILL {number}") if len(numbers) < 3 else None)
+
+    assert on_target(kept, operation, WHERE) == numbers[-1]
+    assert len(set(numbers)) == 3
+    assert counts(server) == [1, 0]
+
+
+def test_no_connection_left(server: MariadbServer, kept: KeptWriter) -> None:
+    server.run("SET GLOBAL max_connections = 10")
+    held = []
+    try:
+        while True:
+            held.append(KeptWriter(kept.endpoint, next(_slots)))
+            held[-1].get()
+    except UnshardError as error:
+        assert (error.code, error.cause[:4]) == ("TARGET-001", "1040")
+    thread = later(0.5, lambda: [one.drop() for one in held] and None)
+    on_target(kept, lambda c: add(c, 1), WHERE)
+    thread.join()
+    server.run("SET GLOBAL max_connections = 150")
+    assert counts(server) == [1, 0]
+
+
+def test_a_target_that_is_read_only_for_a_while(server: MariadbServer, kept: KeptWriter) -> None:
+    kept.get()
+    server.run("SET GLOBAL read_only = 1")
+    thread = later(0.7, lambda: server.run("SET GLOBAL read_only = 0"))
+    begun = time.monotonic()
+    on_target(kept, lambda c: add(c, 2), WHERE)
+    thread.join()
+    assert time.monotonic() - begun > 0.5
+    assert counts(server) == [0, 1]
+
+
+def test_a_refusal_stops_at_once(kept: KeptWriter) -> None:
+    calls = []
+
+    def operation(connection: Any) -> None:
+        calls.append(1)
+        rows(connection, "INSERT INTO d.t VALUES (1, 0)")
+
+    with pytest.raises(TargetError, match="TARGET-004") as caught:
+        on_target(kept, operation, WHERE)
+    assert (len(calls), caught.value.where.source) == (1, "s1")

@@ -1,0 +1,56 @@
+"""The retry policy by itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from unshard.errors import TargetError
+from unshard.retry import ATTEMPTS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, pauses, retrying
+
+BUSY = TargetError("TARGET-005", values={"host": "h", "port": 1, "user": "u"})
+REFUSED = TargetError("TARGET-004", values={"statement": "INSERT"})
+
+
+class Operation:
+    """Fails with the errors given, then gives 7."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.calls = 0
+
+    def __call__(self) -> int:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return 7
+
+
+def test_pauses_are_drawn_from_nothing_to_a_ceiling_that_doubles() -> None:
+    drawn = [list(itertools.islice(pauses(), 12)) for _ in range(300)]
+    for number, column in enumerate(zip(*drawn, strict=True)):
+        ceiling = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**number)
+        assert 0 <= min(column) < ceiling / 4
+        assert ceiling * 3 / 4 < max(column) <= ceiling
+
+
+def test_a_transient_failure_is_tried_again() -> None:
+    waited: list[float] = []
+    operation = Operation(BUSY, BUSY, BUSY)
+    assert retrying(operation, pause=waited.append) == 7
+    assert len(waited) == 3
+
+
+def test_what_is_not_transient_stops_at_once() -> None:
+    operation = Operation(REFUSED)
+    with pytest.raises(TargetError, match="TARGET-004"):
+        retrying(operation, pause=lambda _: None)
+    assert operation.calls == 1
+
+
+def test_the_last_error_goes_up_when_attempts_are_used_up() -> None:
+    operation = Operation(*[BUSY] * 99)
+    with pytest.raises(TargetError, match="TARGET-005"):
+        retrying(operation, pause=lambda _: None)
+    assert operation.calls == ATTEMPTS
