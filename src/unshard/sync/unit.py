@@ -16,6 +16,7 @@ from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Report, balance
@@ -61,9 +62,9 @@ class SyncUnit:
     statements: Statements
     relay: Relay
     run_batch: Callable[[BatchPlan], list[Report]]
-    budget_bytes: int
     flush_seconds: float
     meter: Meter = field(default_factory=Meter)
+    _flow: Flow = field(default_factory=Flow)
     _prepared: PreparedXas = field(init=False)
     _at: Location = field(init=False)
     _saved: Location = field(init=False)
@@ -105,7 +106,7 @@ class SyncUnit:
 
     def _step(self) -> None:
         self.relay.check()
-        work = next_work(self.relay.log, self._at, self.relay.written, self.budget_bytes, self.source)
+        work = next_work(self.relay.log, self._at, self.relay.written, self._flow.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
@@ -211,10 +212,12 @@ class SyncUnit:
 
     def _run(self, plan: BatchPlan, work: Rows) -> None:
         where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
+        begun = time.monotonic()
         try:
             reports = self.run_batch(plan)
         except UnshardError as error:
             raise error.at(source=self.source, position=where.position) from error
+        self._flow = self._flow.after(work.extent.end - work.extent.start, time.monotonic() - begun)
         total = balance(reports, shuffled=plan.shuffled, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}

@@ -31,6 +31,7 @@ from unshard.spark.jobs import interrupt, run_tasks
 from unshard.spark.session import Session
 from unshard.spark.session import slots as slots_of
 from unshard.sync.batch import Shape
+from unshard.sync.flow import LARGEST_BYTES
 from unshard.sync.journal import Journal
 from unshard.sync.plan import Planner
 from unshard.sync.statement import SourceTraits, Statements
@@ -43,9 +44,6 @@ from unshard.transform.route import Router
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
-
-BATCH_BYTES = 64 << 20
-"""Most bytes of binlog in a batch, unless one transaction is larger: what bounds memory and a restart's rework."""
 
 _OFFSET_OF_SYSTEM = """
 SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
@@ -191,7 +189,7 @@ def _sync(
         settings.batch_rows,
         compact=settings.compact,
         multiple_rows=settings.multiple_rows,
-        slice_bytes=BATCH_BYTES,
+        slice_bytes=LARGEST_BYTES,
     )
     return SyncUnit(
         source=name,
@@ -209,7 +207,6 @@ def _sync(
         statements=statements,
         relay=relay,
         run_batch=run,
-        budget_bytes=BATCH_BYTES,
         flush_seconds=settings.checkpoint_flush_interval_seconds,
     )
 
