@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from unshard.config.rules import RouteRule
 from unshard.errors import SyncError, Where
+from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.tables import plan_target
+from unshard.sync.tables import TableRules, TargetTables, plan_target
+from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.route import Router
 
 ID = Column("id", "bigint", "bigint(20)", nullable=False, has_default=False)
 CODE = Column("code", "varchar", "varchar(9)", nullable=False, charset="utf8mb4", collation="utf8mb4_bin", length=9)
@@ -65,3 +70,29 @@ def test_generated_columns_are_left_to_the_target() -> None:
     sums = Column("sums", "int", "int(11)", generated=True)
     upstream = table(("id",), columns=(*COLUMNS, sums))
     assert "sums" not in plan_target(upstream, upstream, Where()).columns
+
+
+def test_a_statement_drops_what_is_known_of_its_tables_and_of_those_that_share_their_targets() -> None:
+    read: list[TableName] = []
+
+    def of_target(name: TableName) -> Table:
+        read.append(name)
+        return replace(table(("id",)), name=name)
+
+    shards = [TableName("d", name) for name in ("shard_1", "shard_2", "alone")]
+    route = RouteRule(schema_pattern="d", table_pattern="shard_*", target_schema="d", target_table="all")
+    structure = table(("id",))
+    rules = TableRules(
+        "s1",
+        BlockAllowList(),
+        Router({"shards": route}),
+        ColumnMapper({}),
+        lambda name: replace(structure, name=name),
+        TargetTables(of_target),
+        {},
+    )
+    before = {plan.table.name: plan for plan in rules.plans(shards, Position("b.000001"))}
+    rules.forget([shards[0]])
+    after = {plan.table.name: plan for plan in rules.plans(shards, Position("b.000001"))}
+    assert read == [TableName("d", "alone"), TableName("d", "all"), TableName("d", "all")]
+    assert after == before

@@ -47,7 +47,7 @@ class Statements:
 
     `merged` tells whether more than one source table, of any source, lands in that target table. `upstream` are the
     tables that the source has at the start: another source may meet a statement on a merged table before this one
-    has read its own.
+    has read its own. `touched` are the tables of the last statement that was carried out, under old and new names.
     """
 
     source: str
@@ -57,6 +57,7 @@ class Statements:
     merged: Callable[[TableName], bool]
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
+    touched: frozenset[TableName] = frozenset()
     _locations: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
@@ -159,6 +160,7 @@ class Statements:
         journal.on_target(attempt)
 
     def _take_over(self, changes: Changes) -> None:
+        self.touched = frozenset(changes)
         self.tracker.apply(changes)
         self._note(changes)
 

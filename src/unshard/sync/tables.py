@@ -34,8 +34,9 @@ class TargetTables:
             self._known[name] = self.read(name)
         return self._known[name]
 
-    def forget(self) -> None:
-        self._known.clear()
+    def forget(self, names: Iterable[TableName]) -> None:
+        for name in names:
+            self._known.pop(name, None)
 
 
 @dataclass(slots=True)
@@ -57,10 +58,14 @@ class TableRules:
     def allows(self, name: TableName) -> bool:
         return self.allow.allows(name)
 
-    def forget(self) -> None:
-        """Drop what is cached. Called after a DDL, which may change either side."""
-        self._known.clear()
-        self.targets.forget()
+    def forget(self, names: Iterable[TableName]) -> None:
+        """Drop what is cached of these upstream tables and of all that share their targets.
+
+        Called after a DDL, which may change either side; reading ten thousand tables anew would hold up the rest.
+        """
+        targets = {self.router.route(name) for name in names}
+        self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
+        self.targets.forget(targets)
 
     def plans(
         self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False

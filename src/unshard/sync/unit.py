@@ -121,7 +121,7 @@ class SyncUnit:
                 self.meter.doing = "statement"
                 if self.statements.carry_out(work, self._at, self.journal):
                     self._saved = work.end
-                    self.rules.forget()
+                    self.rules.forget(self.statements.touched)
                 self._arrive(work.end)
             case Move(end):
                 self._arrive(end)
@@ -179,7 +179,7 @@ class SyncUnit:
             self.statements.finish(batch, self.journal)
             end = Location(batch.end, batch.plan["end_gtid"])
             self._saved = end
-            self.rules.forget()
+            self.rules.forget(self.statements.touched)
             self._arrive(end)
             return
         if batch.plan.get("xid"):
