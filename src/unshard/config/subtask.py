@@ -22,6 +22,7 @@ from unshard.config.units import (
     SyncerConfig,
 )
 from unshard.errors import ConfigError
+from unshard.model.change import OnMissingRow
 
 DEFAULT_STATEMENT_BYTES = 1_000_000
 
@@ -56,6 +57,7 @@ class SyncerSettings(Section):
     checkpoint_flush_interval_seconds: int
     compact: bool
     multiple_rows: bool
+    on_missing_row: OnMissingRow
 
 
 class SubtaskConfig(Section):
@@ -195,4 +197,5 @@ def _syncer(named: Mapping[str, SyncerConfig], instance: InstanceConfig) -> Sync
         checkpoint_flush_interval_seconds=config.checkpoint_flush_interval,
         compact=config.compact,
         multiple_rows=config.multiple_rows,
+        on_missing_row=config.on_missing_row,
     )

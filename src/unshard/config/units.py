@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
 from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported
+from unshard.model.change import OnMissingRow
 
 DEFAULT_WORKER_COUNT = 4
 """Partitions that apply row changes side by side."""
@@ -169,6 +170,11 @@ class SyncerConfig(Section):
     )
     compact: bool = Field(default=True, description="Of several changes of a row in a batch, apply their outcome only.")
     multiple_rows: bool = Field(default=True, description="Put many rows into one statement.")
+    on_missing_row: OnMissingRow = Field(
+        default="warn",
+        description="What becomes of an UPDATE or DELETE that finds no row in the target: it is counted and logged, "
+        "or the task stops before anything is written with it.",
+    )
     safe_mode: Annotated[bool, later(False)] = Field(
         default=False, description="Rewrite INSERT to REPLACE and UPDATE to DELETE and REPLACE throughout."
     )

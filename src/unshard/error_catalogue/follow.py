@@ -59,6 +59,11 @@ SYNC: dict[str, Entry] = {
         "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
         "remove the task's copy and its tables in the meta-schema, and start again from nothing",
     ),
+    "SYNC-048": Entry(
+        "{kind} finds no row in the target: {key}",
+        "find out why the row is not there (another writer, rows that the copy left out) and put it there as it was "
+        "in the source before this change; or count such rows and go on with `on-missing-row: warn`",
+    ),
     "SYNC-030": Entry(
         "a row image lacks what finds its row in the target {target}: its key column {missing}",
         "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "

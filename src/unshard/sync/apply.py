@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 import MySQLdb
@@ -15,6 +15,8 @@ from unshard.mysql.failures import is_transient
 from unshard.sync.batch import BatchPlan, TargetPlan
 from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
+from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
+from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, advance_statement, chunks_done
 from unshard.target.retrying import on_target
 from unshard.target.writer import KeptWriter
@@ -31,44 +33,81 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) 
     May run again at any time: done chunks are skipped.
 
     Raises SyncError: SYNC-001 for a zombie attempt, SYNC-003 for a duplicate key, SYNC-004 for a row that the
-    target refuses; TargetError when the target stays out of reach.
+    target refuses, SYNC-048 for one that is not found, where the plan says so; TargetError when the target stays out
+    of reach.
     """
-    done = _applied_before(plan, part)
+    done, missed = _applied_before(plan, part)
     last = before
     ledgers: list[Ledger] = []
+    named: set[int] = set()
     for chunk in chunks:
-        ledgers.append(_counted(chunk) if chunk.number <= done else _apply_chunk(chunk, plan, part))
+        if chunk.number <= done:
+            ledgers.append(_counted(chunk, missed, plan))
+        else:
+            ledgers.append(_apply_chunk(chunk, plan, part, frozenset(named)))
+        named.update(target for target, entry in ledgers[-1].items() if entry.example)
         last = chunk.number
     return add_up(ledgers), last
 
 
-def _counted(chunk: Chunk) -> Ledger:
-    """The ledger of a chunk that an earlier attempt applied; what it missed is no longer known."""
-    return add_up({statement.target: entry_of(statement.op, statement.rows, 0)} for statement in chunk.statements)
+def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
+    """The ledger of a chunk that an earlier attempt applied, with what that one did not find."""
+    applied = add_up({statement.target: entry_of(statement.op, statement.rows)} for statement in chunk.statements)
+    here = missed.get(chunk.number, {})
+    for target in plan.targets().values():
+        if str(target.name) in here:
+            count, example = here[str(target.name)]
+            applied[target.id] += Entry(missing=count, example=example)
+    return applied
 
 
-def _applied_before(plan: BatchPlan, part: int) -> int:
-    """How many chunks of this batch the partition applied in an earlier attempt."""
+def _applied_before(plan: BatchPlan, part: int) -> tuple[int, Missed]:
+    """How many chunks of this batch the partition applied in earlier attempts, and what they did not find."""
 
-    def ask(connection: Any) -> int:
-        return chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
+    def ask(connection: Any) -> tuple[int, Missed]:
+        done = chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
+        return done, missing_of(connection, plan.meta, plan.source, part, plan.batch_id) if done else {}
 
     return _persisting(plan, part, ask)
 
 
-def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
-    return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part))
+def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
+    return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part, named))
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
     return on_target(KeptWriter(plan.target, part), operation, _where(plan))
 
 
-def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> Ledger:
-    """One transaction. A chunk that an attempt committed before its answer was lost is not applied again."""
-    targets = plan.targets()
-    entries: list[Ledger] = []
+def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
+    """One transaction. A chunk that an attempt committed before its answer was lost is not applied again.
+
+    A list of which some rows are missing is run a second time, to tell one of them, unless its target is among those
+    `named` before.
+    """
     reach("sync-chunk-before")
+    if not _begin(connection, chunk, plan, part):
+        return _counted(chunk, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
+    ledger = _write(connection, chunk, plan, frozenset())
+    unnamed = {target for target, entry in ledger.items() if entry.missing and not entry.example} - named
+    if unnamed:
+        connection.query(b"ROLLBACK")
+        if not _begin(connection, chunk, plan, part):
+            return _counted(chunk, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
+        ledger = _write(connection, chunk, plan, unnamed)
+    names = plan.targets()
+    missed = {str(names[id].name): (entry.missing, entry.example) for id, entry in ledger.items() if entry.missing}
+    if missed:
+        with connection.cursor() as cursor:
+            note_missing(cursor, plan.meta, plan.source, part, plan.batch_id, chunk.number, missed)
+    reach("sync-chunk-commit")
+    connection.query(b"COMMIT")
+    reach("sync-chunk-after")
+    return ledger
+
+
+def _begin(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> bool:
+    """Begin the chunk's transaction with its receipt; False, and no transaction, where it is applied already."""
     connection.query(b"BEGIN")
     advance = advance_statement(plan.meta, plan.source, part, plan.epoch, plan.batch_id, chunk.number)
     connection.query(advance.encode())
@@ -77,16 +116,23 @@ def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> Ledge
         done = chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
         if done < chunk.number:
             raise SyncError(FENCED_OUT, _where(plan))
-        return _counted(chunk)
+        return False
+    return True
+
+
+def _write(connection: Any, chunk: Chunk, plan: BatchPlan, asked: Collection[int]) -> Ledger:
+    """Run the chunk's statements; `asked` are targets whose rows are looked for before they are changed."""
+    targets = plan.targets()
+    entries: list[Ledger] = []
     for statement in chunk.statements:
-        entries.append({statement.target: _execute(connection, statement, targets[statement.target], plan)})
-    reach("sync-chunk-commit")
-    connection.query(b"COMMIT")
-    reach("sync-chunk-after")
+        target = targets[statement.target]
+        entries.append({target.id: _execute(connection, statement, target, plan, ask=target.id in asked)})
     return add_up(entries)
 
 
-def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> Entry:
+def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> Entry:
+    keys = statement.keys
+    lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
     try:
         connection.query(statement.sql)
     except MySQLdb.Error as error:
@@ -104,7 +150,24 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
         missing = 0
     else:
         missing = max(0, statement.rows - statement.may_miss - found)
-    return entry_of(statement.op, statement.rows, missing)
+    if not missing or keys is None:
+        return entry_of(statement.op, statement.rows)
+    if len(keys) == 1:
+        lost = 0
+    example = example_of(keys, lost) if lost is not None else ""
+    if plan.on_missing_row == "stop" and (example or ask):
+        connection.query(b"ROLLBACK")
+        raise _not_found(statement, target, plan, missing, example)
+    return entry_of(statement.op, statement.rows, missing, example)
+
+
+def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missing: int, key: str) -> SyncError:
+    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+    text = statement.sql[:EXAMPLE_LENGTH].decode("utf-8", "backslashreplace")
+    cause = f"{missing} of the {statement.rows} rows of: {text}{'…' if len(statement.sql) > EXAMPLE_LENGTH else ''}"
+    return SyncError(
+        "SYNC-048", where, cause=cause, values={"kind": statement.op.name, "key": key or "one of the list"}
+    )
 
 
 def _counts(connection: Any) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import json
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
+from unshard.model.change import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
@@ -100,6 +101,7 @@ class BatchPlan:
 
     The ranges of a `sliced` batch are applied one after the other, those of any other all at once. A `safe` batch may
     meet rows that have its changes already, or later ones: it is written so that this changes nothing.
+    `on_missing_row` is no part of how it is cut: it may be another one when the batch is taken up again.
     """
 
     source: str
@@ -117,6 +119,7 @@ class BatchPlan:
     shuffled: bool = False
     sliced: bool = False
     safe: bool = False
+    on_missing_row: OnMissingRow = "warn"
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""

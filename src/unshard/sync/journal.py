@@ -14,10 +14,11 @@ from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
-from unshard.sync.ledger import Entry
+from unshard.sync.ledger import COUNTS, Entry
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.meta import MetaTables
+from unshard.target.missing import forget_missing
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.retrying import on_target
 from unshard.target.writer import writer
@@ -132,11 +133,12 @@ class Journal:
         return cursor.fetchone() is not None
 
     def _add_to_ledger(self, cursor: Any, ledger: Mapping[str, Entry]) -> None:
-        columns = ("decoded", "compacted", "inserted", "updated", "deleted", "missing")
-        sums = ", ".join(f"{name} = {name} + VALUES({name})" for name in columns)
+        sums = ", ".join(f"{name} = {name} + VALUES({name})" for name in COUNTS)
         for target, entry in sorted(ledger.items()):
             cursor.execute(
-                f"INSERT INTO {self.meta.ledger} (source, target, {', '.join(columns)})"
+                f"INSERT INTO {self.meta.ledger} (source, target, {', '.join(COUNTS)})"
                 f" VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE {sums}",
-                (self.source, target, *(getattr(entry, name) for name in columns)),
+                (self.source, target, *(getattr(entry, name) for name in COUNTS)),
             )
+        if any(entry.missing for entry in ledger.values()):
+            forget_missing(cursor, self.meta, self.source)

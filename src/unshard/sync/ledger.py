@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from unshard.errors import SyncError, Where
@@ -18,7 +18,7 @@ class Entry:
     """Counts of changes of one target table.
 
     decoded = compacted + inserted + updated + deleted, where a change of the key counts as two. `missing`
-    are updates and deletes that found no row.
+    are updates and deletes that found no row, `example` what one of them looked for (SQL text).
     """
 
     decoded: int = 0
@@ -27,22 +27,29 @@ class Entry:
     updated: int = 0
     deleted: int = 0
     missing: int = 0
+    example: str = ""
 
     def __add__(self, other: Entry) -> Entry:
-        return Entry(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+        return Entry(
+            **{name: getattr(self, name) + getattr(other, name) for name in COUNTS},
+            example=self.example or other.example,
+        )
 
     @property
     def applied(self) -> int:
         return self.inserted + self.updated + self.deleted
 
 
+COUNTS = ("decoded", "compacted", "inserted", "updated", "deleted", "missing")
+"""The counts of an entry, which are columns of the ledger in the target as well."""
+
 Ledger = Mapping[int, Entry]
 """By target id."""
 
 
-def entry_of(op: Op, rows: int, missing: int) -> Entry:
+def entry_of(op: Op, rows: int, missing: int = 0, example: str = "") -> Entry:
     """The entry for one statement's worth of applied changes."""
-    return Entry(**{_COLUMN[op]: rows}, missing=missing)
+    return Entry(**{_COLUMN[op]: rows}, missing=missing, example=example)
 
 
 def add_up(ledgers: Iterable[Ledger]) -> dict[int, Entry]:

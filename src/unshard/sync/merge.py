@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -34,26 +34,6 @@ from unshard.sync.encode import key_separator
 
 STATEMENT_BYTES = 1 << 20
 """Bytes after which a list is closed and the next statement begins; a single row may be longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row."""
-
-    sql: bytes
-    op: Op
-    target: int
-    rows: int
-    may_miss: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch."""
-
-    number: int
-    rows: int
-    statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +55,52 @@ class _Texts:
 
     def sizes(self) -> np.ndarray:
         return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the rows of an UPDATE or DELETE are found by: the texts `start` to `end`; `optional` ones may find none."""
+
+    texts: _Texts
+    target: TargetPlan
+    start: int
+    end: int
+    optional: np.ndarray
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def expected(self, first: int, last: int) -> int:
+        """How many of rows `first` to `last` have to be there."""
+        return last - first - int(self.optional[first:last].sum())
+
+    def where(self, first: int, last: int) -> bytes:
+        """The condition that finds rows `first` to `last` of these."""
+        return _where(self.target, self.texts.slice(self.start + first, self.start + last))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row.
+
+    `keys` are those of an UPDATE or DELETE.
+    """
+
+    sql: bytes
+    op: Op
+    target: int
+    rows: int
+    may_miss: int = 0
+    keys: Keys | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch."""
+
+    number: int
+    rows: int
+    statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +173,17 @@ def _statements(
             yield from _safe(columns, target, op, first, last)
             continue
         may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
-        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss)
+        keys = _keys(columns, target, op, first, last)
+        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss, keys)
+
+
+def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
+    if op is Op.DELETE:
+        return Keys(columns.key, target, start, end, columns.flagged[start:end])
+    if op is Op.UPDATE:
+        texts = columns.old_key if target.ordered else columns.key
+        return Keys(texts, target, start, end, np.zeros(end - start, dtype=bool))
+    return None
 
 
 def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:

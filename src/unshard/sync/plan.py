@@ -11,6 +11,7 @@ from typing import Any
 
 from unshard.binlog.cuts import slices, splits
 from unshard.errors import SyncError, Where
+from unshard.model.change import OnMissingRow
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan
 from unshard.sync.follow import Rows
@@ -34,6 +35,7 @@ class Planner:
     target: Endpoint = field(repr=False)
     shape: Shape
     slots: int
+    on_missing_row: OnMissingRow = "warn"
 
     def plan(
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
@@ -86,6 +88,7 @@ class Planner:
             shuffled=shuffled,
             sliced=sliced,
             safe=safe,
+            on_missing_row=self.on_missing_row,
         )
 
 

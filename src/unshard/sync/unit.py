@@ -14,6 +14,7 @@ from typing import Protocol
 
 from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
+from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.flow import Flow
@@ -223,6 +224,10 @@ class SyncUnit:
         named = {str(targets[target].name): entry for target, entry in total.items()}
         self.journal.close(work.end, self.statements.take_changes(work.end.position), named, work.xid)
         self._saved, self._saved_time = work.end, time.monotonic()
+        for name, entry in named.items():
+            if entry.missing:
+                log = logger("sync", source=self.source, table=name, binlog=str(where.position))
+                log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
         self.meter.applied(total, work.extent.last_timestamp, time.time())
         for report in reports:
             for step, seconds in report.seconds.items():

@@ -65,6 +65,18 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (source, target)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_MISSING = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    part INT NOT NULL,
+    batch_id BIGINT NOT NULL,
+    chunk INT NOT NULL,
+    target VARCHAR(160) NOT NULL,
+    missing BIGINT NOT NULL,
+    example VARCHAR(255) NOT NULL,
+    PRIMARY KEY (source, part, batch_id, chunk, target)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 _PREPARED_XA = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
@@ -105,6 +117,10 @@ class MetaTables:
         return self._name("apply_ledger")
 
     @property
+    def missing(self) -> str:
+        return self._name("apply_missing")
+
+    @property
     def prepared_xa(self) -> str:
         return self._name("prepared_xa")
 
@@ -117,6 +133,7 @@ class MetaTables:
                 (_BATCH, self.batch),
                 (_PARTITION, self.partition),
                 (_LEDGER, self.ledger),
+                (_MISSING, self.missing),
                 (_PREPARED_XA, self.prepared_xa),
             ):
                 cursor.execute(statement.format(name=name))

@@ -194,7 +194,7 @@ def _sync(
     return SyncUnit(
         source=name,
         journal=journal,
-        planner=Planner(name, meta, target, shape, slots),
+        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row),
         rules=TableRules(
             name,
             allow,
