@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from struct import pack, unpack_from
 
 from unshard.testing.servers import MariadbServer
 
@@ -24,6 +26,7 @@ WIDE_TABLE = (
     " raw VARBINARY(64), day DATE) ENGINE=InnoDB"
 )
 _BYTES_AT_ONCE = 1 << 20
+_ROTATE, _STOP, _GTID = 4, 3, 162  # event types
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,27 @@ def shards(server: MariadbServer, schema: str, *, tables: int, rows: int, seed: 
     )
     creates = [SYSBENCH_TABLE.format(name=name) for name in names]
     return _write(server, schema, creates, statements, rows, -(-rows // 20))
+
+
+def repeated(file: Path, times: int, into: Path) -> Path:
+    """A binlog file with that file's transactions over and over: positions and checksums are made to fit."""
+    log = file.read_bytes()
+    events = []
+    at = 4
+    while at < len(log):
+        (size,) = unpack_from("<I", log, at + 9)
+        events.append(log[at : at + size])
+        at += size
+    first = next(number for number, event in enumerate(events) if event[4] == _GTID)
+    last = len(events) - (events[-1][4] in (_ROTATE, _STOP))
+    with into.open("wb") as out:
+        out.write(log[:4] + b"".join(events[:first]))
+        for _ in range(times):
+            for event in events[first:last]:
+                place = pack("<I", (out.tell() + len(event)) & 0xFFFFFFFF)
+                body = b"".join((event[:13], place, event[17:-4]))
+                out.write(body + pack("<I", zlib.crc32(body)))
+    return into
 
 
 def _write(

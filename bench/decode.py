@@ -1,10 +1,19 @@
-"""Binlog bytes to Arrow on one core: the header walk and the row decoder, beside `mariadb-binlog -v`."""
+"""Binlog bytes to Arrow on one core: the header walk and the row decoder, beside the usual readers.
+
+`mariadb-binlog -v` reads the whole file; mysql-replication (PyPI) reads from the server that wrote it the first
+`_PYTHON_ROWS` rows, because all of them would take a minute.
+"""
 
 from __future__ import annotations
 
 import mmap
+import multiprocessing
+import re
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from bench import data, peers
@@ -19,58 +28,102 @@ from unshard.testing.servers import MariadbServer
 
 _SCHEMA = "bench"
 _BUDGET = 32 << 20
-_RUNS = 3
+_RUNS = 5
+_PYTHON_ROWS = 100_000
+_LONGER = 10
 
 
 def run() -> dict[str, Any]:
-    """`{"bulk": {"rows_per_s", "mb_per_s", "x_native"}, "oltp": …, "wide": …}`, the best of three runs each."""
+    """`{"bulk": {"rows_per_s", "mb_per_s", "x_native", "x_python", …}, "oltp": …, "wide": …, "memory": …}`.
+
+    Rates are the best of five runs each. `memory` has the highest resident memory of a process that decodes the bulk
+    file, and one ten times as long.
+    """
     with MariadbServer({"max_binlog_size": "1G"}) as server:
         shapes: dict[str, Callable[..., data.Written]] = {"bulk": data.bulk, "oltp": data.oltp, "wide": data.wide}
-        return {name: _shape(server, write(server, _SCHEMA), name) for name, write in shapes.items()}
+        written = {name: write(server, _SCHEMA) for name, write in shapes.items()}
+        found: dict[str, Any] = {name: _shape(server, written[name], name) for name in shapes}
+        return {**found, "memory": _memory(written["bulk"].file, _structure(server, "bulk"))}
 
 
-def _shape(server: MariadbServer, written: data.Written, table: str) -> dict[str, float]:
-    with session(server.endpoint, "source") as connection:
-        structure = read_table(connection, TableName(_SCHEMA, table))
-    if structure is None:
-        raise LookupError(table)
-    size = written.file.stat().st_size
-    written.file.read_bytes()  # both sides find the file in the page cache
-    ours = min(_ours(written, structure) for _ in range(_RUNS))
-    theirs = min(peers.decode(written.file) for _ in range(_RUNS))
-    return {
-        "rows_per_s": round(written.rows / ours),
-        "transactions_per_s": round(written.transactions / ours),
-        "mb_per_s": round(size / ours / 1e6, 1),
-        "native_mb_per_s": round(size / theirs / 1e6, 1),
-        "x_native": round(theirs / ours, 2),
-    }
-
-
-def _ours(written: data.Written, structure: Table) -> float:
-    """Seconds to walk and decode the whole file, batch by batch. Fails where a row is missing."""
-    begun = time.perf_counter()
-    changes = 0
-    with written.file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, prot=mmap.PROT_READ) as log:
-        checksum = read_format(log).checksum
-        where = Where(file=str(written.file))
-        at = 4
-        while True:
-            extent = walk(log, at, size=len(log), budget=_BUDGET, checksum=checksum, where=where)
+def batches(file: Path, structure: Table, *, budget: int = _BUDGET) -> Iterator[int]:
+    """Changes in each batch of a file, which is walked and decoded; each batch maps the file anew, as a task does."""
+    where = Where(file=str(file))
+    at = 4
+    while at:
+        with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, prot=mmap.PROT_READ) as log:
+            checksum = read_format(log).checksum
+            extent = walk(log, at, size=len(log), budget=budget, checksum=checksum, where=where)
             if extent.row_events:
-                found = decode_range(
+                yield decode_range(
                     log,
                     extent.start,
                     extent.end,
                     checksum=checksum,
                     wanted=lambda table_map, offset: structure,
                     where=where,
-                )
-                changes += found.changes
-            if isinstance(extent.stop, EndOfData | Rotate):
-                break
+                ).changes
+        if isinstance(extent.stop, EndOfData | Rotate):
+            at = 0
+        else:
             at = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
+
+
+def peak_mb(file: Path, structure: Table, *, budget: int = _BUDGET) -> int:
+    """The highest resident memory, in MiB, of a new process that decodes the file batch by batch."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as one:
+        return one.submit(_decode_and_tell, file, structure, budget).result()
+
+
+def _decode_and_tell(file: Path, structure: Table, budget: int) -> int:
+    for _ in batches(file, structure, budget=budget):
+        pass
+    # not getrusage: its figure is inherited from the process that started this one
+    (kilobytes,) = re.findall(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return round(int(kilobytes) / 1024)
+
+
+def _shape(server: MariadbServer, written: data.Written, table: str) -> dict[str, float]:
+    structure = _structure(server, table)
+    size = written.file.stat().st_size
+    written.file.read_bytes()  # both sides find the file in the page cache
+    # in turn, so that what else the machine does falls on both
+    pairs = [(_ours(written, structure), peers.decode(written.file)) for _ in range(_RUNS)]
+    ours, theirs = (min(seconds) for seconds in zip(*pairs, strict=True))
+    python = peers.python_rows_per_s(server, written.file.name, min(_PYTHON_ROWS, written.rows))
+    return {
+        "rows_per_s": round(written.rows / ours),
+        "transactions_per_s": round(written.transactions / ours),
+        "mb_per_s": round(size / ours / 1e6, 1),
+        "native_mb_per_s": round(size / theirs / 1e6, 1),
+        "python_rows_per_s": round(python),
+        "x_native": round(theirs / ours, 2),
+        "x_python": round(written.rows / ours / python, 1),
+    }
+
+
+def _structure(server: MariadbServer, table: str) -> Table:
+    with session(server.endpoint, "source") as connection:
+        structure = read_table(connection, TableName(_SCHEMA, table))
+    if structure is None:
+        raise LookupError(table)
+    return structure
+
+
+def _ours(written: data.Written, structure: Table) -> float:
+    """Seconds to walk and decode the whole file. Fails where a row is missing."""
+    begun = time.perf_counter()
+    changes = sum(batches(written.file, structure))
     seconds = time.perf_counter() - begun
     if changes != written.rows:
         raise AssertionError(f"{changes} changes decoded, {written.rows} were written")
     return seconds
+
+
+def _memory(file: Path, structure: Table) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="unshard-bench-") as folder:
+        long = data.repeated(file, _LONGER, Path(folder) / "long")
+        return {
+            "file_mb": [round(one.stat().st_size / 1e6) for one in (file, long)],
+            "peak_rss_mb": [peak_mb(one, structure) for one in (file, long)],
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import tempfile
 import time
@@ -60,6 +61,35 @@ def _pipe(reader: list[str], writer: list[str]) -> None:
 def decode(file: Path) -> float:
     """Seconds that `mariadb-binlog` takes to decode and print every row of a file."""
     return _timed([program("mariadb-binlog"), "--base64-output=decode-rows", "--verbose", str(file)])
+
+
+def python_rows_per_s(server: MariadbServer, file: str, rows: int) -> float:
+    """Changes a second that mysql-replication reads from the server, over the first `rows` of a binlog file.
+
+    An UPDATE counts once, as it does for us.
+    """
+    from pymysqlreplication import BinLogStreamReader
+    from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+
+    logging.getLogger("pymysqlreplication").setLevel(logging.ERROR)  # it would rather have binlog_row_metadata=FULL
+    stream = BinLogStreamReader(
+        connection_settings={"host": "127.0.0.1", "port": server.port, "user": "root", "passwd": ""},
+        server_id=4_000_001,
+        log_file=file,
+        log_pos=4,
+        only_events=[DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent],
+        is_mariadb=True,
+    )
+    try:
+        begun = time.perf_counter()
+        found = 0
+        for event in stream:
+            found += len(event.rows)
+            if found >= rows:
+                return found / (time.perf_counter() - begun)
+    finally:
+        stream.close()
+    raise AssertionError(f"mysql-replication read {found} of {rows} rows")
 
 
 def _login(server: MariadbServer) -> list[str]:

@@ -12,7 +12,7 @@ _HEADER = cython.declare(cython.int, 19)
 _CHECKSUM = cython.declare(cython.int, 4)
 _FORMAT_DESCRIPTION = cython.declare(cython.int, 15)
 _IN_USE = cython.declare(cython.int, 0x01)
-_CHUNK = cython.declare(cython.int, 64)
+_WORTH_FOLDING = cython.declare(cython.int, 64)
 _tables = cython.declare(cython.uint[4096])
 _keys = cython.declare(cython.ulonglong[4])
 _folds = cython.declare(cython.bint, can_fold())
@@ -66,11 +66,11 @@ def crc32_from(crc: cython.uint, at: Bytes, length: cython.longlong) -> cython.u
     """CRC-32 of `length` bytes, going on from `crc` (0 to begin), as zlib's function does."""
     folded = cython.declare(cython.uchar[16])
     crc = ~crc
-    if _folds and length >= 2 * _CHUNK:
-        fold(at, length // _CHUNK, crc, _keys, folded)
+    if _folds and length >= _WORTH_FOLDING:
+        fold(at, length >> 4, crc, _keys, folded)
         crc = _by_tables(0, folded, 16)
-        at += length - length % _CHUNK
-        length %= _CHUNK
+        at += length & ~15
+        length &= 15
     return ~_by_tables(crc, at, length)
 
 

@@ -21,32 +21,36 @@ cdef extern from *:
         return _mm_xor_si128(_mm_xor_si128(early, late), onto);
     }
 
-    FOLDING static void fold(const unsigned char *at, long long chunks, unsigned int crc,
+    FOLDING static void fold(const unsigned char *at, long long blocks, unsigned int crc,
                              const unsigned long long *keys, unsigned char *folded) {
         const __m128i by_four = _mm_loadu_si128((const __m128i *)keys);
         const __m128i by_one = _mm_loadu_si128((const __m128i *)(keys + 2));
         const __m128i *next = (const __m128i *)at;
-        __m128i a = _mm_xor_si128(_mm_loadu_si128(next), _mm_cvtsi32_si128((int)crc));
-        __m128i b = _mm_loadu_si128(next + 1), c = _mm_loadu_si128(next + 2), d = _mm_loadu_si128(next + 3);
-        while (--chunks > 0) {
-            next += 4;
-            a = moved(a, by_four, _mm_loadu_si128(next));
-            b = moved(b, by_four, _mm_loadu_si128(next + 1));
-            c = moved(c, by_four, _mm_loadu_si128(next + 2));
-            d = moved(d, by_four, _mm_loadu_si128(next + 3));
+        const __m128i *end = next + blocks;
+        __m128i a = _mm_xor_si128(_mm_loadu_si128(next++), _mm_cvtsi32_si128((int)crc));
+        if (blocks >= 8) {
+            __m128i b = _mm_loadu_si128(next), c = _mm_loadu_si128(next + 1), d = _mm_loadu_si128(next + 2);
+            for (next += 3; end - next >= 4; next += 4) {
+                a = moved(a, by_four, _mm_loadu_si128(next));
+                b = moved(b, by_four, _mm_loadu_si128(next + 1));
+                c = moved(c, by_four, _mm_loadu_si128(next + 2));
+                d = moved(d, by_four, _mm_loadu_si128(next + 3));
+            }
+            a = moved(moved(moved(a, by_one, b), by_one, c), by_one, d);
         }
-        d = moved(moved(moved(a, by_one, b), by_one, c), by_one, d);
-        _mm_storeu_si128((__m128i *)folded, d);
+        while (next < end)
+            a = moved(a, by_one, _mm_loadu_si128(next++));
+        _mm_storeu_si128((__m128i *)folded, a);
     }
     #else
     static int can_fold(void) { return 0; }
-    static void fold(const unsigned char *at, long long chunks, unsigned int crc, const unsigned long long *keys,
-                     unsigned char *folded) { (void)at; (void)chunks; (void)crc; (void)keys; (void)folded; }
+    static void fold(const unsigned char *at, long long blocks, unsigned int crc, const unsigned long long *keys,
+                     unsigned char *folded) { (void)at; (void)blocks; (void)crc; (void)keys; (void)folded; }
     #endif
     """
     bint can_fold() noexcept nogil
 
-    # `chunks` (one at least) of 64 bytes at `at`, begun with the register `crc`, into the 16 bytes of `folded`. `keys`
+    # `blocks` (one at least) of 16 bytes at `at`, begun with the register `crc`, into the 16 bytes of `folded`. `keys`
     # are for lanes 64 and 16 bytes apart, two each: for the early and the late half of a lane.
-    void fold(const unsigned char* at, long long chunks, unsigned int crc, const unsigned long long* keys,
+    void fold(const unsigned char* at, long long blocks, unsigned int crc, const unsigned long long* keys,
               unsigned char* folded) noexcept nogil

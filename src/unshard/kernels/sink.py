@@ -28,6 +28,7 @@ from cython.cimports.unshard.kernels.columns import (
     reserve,
     u8,
 )
+from cython.cimports.unshard.kernels.heap import keep_freed_memory
 from cython.cimports.unshard.kernels.json import read_json
 from cython.cimports.unshard.kernels.numbers import (
     read_decimal,
@@ -55,6 +56,8 @@ from cython.cimports.unshard.kernels.old_times import (
 from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read_padded, read_text
 from cython.cimports.unshard.kernels.texts import put_of
 from cython.cimports.unshard.kernels.times import read_date, read_datetime, read_time, read_timestamp
+
+keep_freed_memory()
 
 REASONS = ("", "goes beyond the end of its event", "is no value of its type", "passes 2 GiB", "does not fit in memory")
 """What `RowFault.reason` says of a value, by the `Failure` of columns.pxd."""
