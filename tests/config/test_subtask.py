@@ -30,7 +30,7 @@ def test_defaults(files: Any) -> None:
     }  # fmt: skip
     assert subtask.syncer.model_dump() == {
         "worker_count": 4, "batch_rows": 2000, "checkpoint_flush_interval_seconds": 30, "compact": True,
-        "multiple_rows": True, "on_missing_row": "warn",
+        "multiple_rows": True, "on_missing_row": "warn", "safe_mode": False, "safe_mode_duration_seconds": 60.0,
     }  # fmt: skip
     assert (subtask.name, subtask.source_id, subtask.mode, subtask.delivery) == ("t", "s1", "all", "exactly-once")
     assert (subtask.meta_schema, subtask.clean_dump_file, subtask.start) == ("dm_meta", True, None)

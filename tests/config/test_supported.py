@@ -20,7 +20,6 @@ MAPPING = {
 }  # fmt: skip
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
-    ("delivery", "at-least-once"),
     ("timezone", "+08:00"),
     ("is-sharding", True),
     ("shard-mode", "pessimistic"),
@@ -59,8 +58,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("loaders.l.range-concurrency", 1),
     ("loaders.l.compress-kv-pairs", "gzip"),
     ("loaders.l.pd-addr", "127.0.0.1:2379"),
-    ("syncers.s.safe-mode", True),
-    ("syncers.s.safe-mode-duration", "5m"),
     ("validators.v.mode", "fast"),
     ("validators.v.mode", "full"),
     ("validators.v.worker-count", 8),
@@ -91,7 +88,6 @@ NEUTRAL_IN_TASK: list[tuple[str, Any]] = [
     ("target-database.session.foreign_key_checks", "0"),
     ("loaders.l.import-mode", "loader"),
     ("loaders.l.analyze", "optional"),
-    ("syncers.s.safe-mode-duration", "0s"),
     ("validators.v.mode", "none"),
     ("validators.v.validate-interval", "10s"),
 ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.dump.plan import Chunk, Listed, check_consistency, resolve, shares, split
-from unshard.errors import DumpError
+from unshard.dump.plan import Chunk, Listed, resolve, shares, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
@@ -75,10 +74,3 @@ def test_auto_needs_no_lock_where_every_table_has_a_snapshot(mariadb: bool, tran
     tables = [Listed(TableName("s", "a"), True, 0, 0), Listed(TableName("s", "b"), transactional, 0, 0)]
     assert resolve("auto", tables, mariadb=mariadb) == resolved
     assert resolve("none", tables, mariadb=mariadb) == "none"
-
-
-def test_sync_can_not_follow_a_dump_of_no_moment() -> None:
-    check_consistency("none", "full")
-    check_consistency("auto", "all")
-    with pytest.raises(DumpError, match="DUMP-003"):
-        check_consistency("none", "all")

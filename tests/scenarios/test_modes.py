@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, TaskRun, newest
-from unshard.errors import DumpError
 from unshard.testing.compare import assert_equal
 from unshard.testing.programs import program
 from unshard.testing.servers import MariadbServer
@@ -91,12 +90,3 @@ def test_incremental_without_a_file_begins_at_the_right_transaction(
         assert run.crew.readings()[0].sync.missing == 0
     for name in work.plan.names:
         assert_equal([(source_server, name)], (target_server, name))
-
-
-def test_a_dump_of_no_one_moment_can_not_be_followed(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
-    dumper = {"mydumper": {"extra-args": "--consistency none"}}
-    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (f"{schema}_1",), instance=dumper).write()
-    with pytest.raises(DumpError, match="DUMP-003"):
-        TaskRun(files, spark)

@@ -70,6 +70,8 @@ def line(reading: SubtaskStatus) -> str:
     ]
     if sync.missing:
         parts.append(f"{sync.missing:,} rows were not found in the target")
+    if sync.safe_mode:
+        parts.append(f"safe mode ({sync.safe_mode})")
     if reading.note:
         parts.append(reading.note)
     return f"{head}  {'  '.join(parts)}"

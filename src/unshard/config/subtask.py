@@ -58,6 +58,8 @@ class SyncerSettings(Section):
     compact: bool
     multiple_rows: bool
     on_missing_row: OnMissingRow
+    safe_mode: bool
+    safe_mode_duration_seconds: float
 
 
 class SubtaskConfig(Section):
@@ -113,6 +115,10 @@ def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
     faults = [f"source '{name}' of the task has no source file" for name in wanted if name not in given]
     faults += [f"source '{name}' is not in the task's mysql-instances" for name in dict.fromkeys(given) - _keys(wanted)]
     faults += [f"source '{name}' is in {given.count(name)} source files" for name in _repeated(given)]
+    if task.delivery == "at-least-once" and task.spark.conf.get("spark.speculation", "").lower() == "true":
+        faults.append(
+            "delivery: at-least-once can't go with spark.speculation: a late attempt would bring back old rows"
+        )
     by_id = {source.source_id: source for source in sources}
     for instance in task.mysql_instances:
         source = by_id.get(instance.source_id)
@@ -198,4 +204,6 @@ def _syncer(named: Mapping[str, SyncerConfig], instance: InstanceConfig) -> Sync
         compact=config.compact,
         multiple_rows=config.multiple_rows,
         on_missing_row=config.on_missing_row,
+        safe_mode=config.safe_mode,
+        safe_mode_duration_seconds=config.safe_mode_seconds,
     )

@@ -97,8 +97,10 @@ class TaskConfig(Section):
         "write the dump files and no more. `load`: load dump files, ours, mydumper's or dumpling's, from `dir` as it "
         "stands."
     )
-    delivery: Annotated[Delivery, later("exactly-once")] = Field(
-        default="exactly-once", description="How often a row change reaches the target, whatever dies meanwhile."
+    delivery: Delivery = Field(
+        default="exactly-once",
+        description="How often a row change reaches the target, whatever dies meanwhile. `at-least-once` is DM's way: "
+        "no receipts, a checkpoint every interval, and safe mode where changes may come again.",
     )
     is_sharding: Annotated[bool, later(False)] = Field(default=False, description="DM's old switch for `shard-mode`.")
     shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("")] = Field(

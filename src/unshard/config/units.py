@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
-from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported
+from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported, seconds_of
 from unshard.model.change import OnMissingRow
 
 DEFAULT_WORKER_COUNT = 4
@@ -175,11 +175,14 @@ class SyncerConfig(Section):
         description="What becomes of an UPDATE or DELETE that finds no row in the target: it is counted and logged, "
         "or the task stops before anything is written with it.",
     )
-    safe_mode: Annotated[bool, later(False)] = Field(
-        default=False, description="Rewrite INSERT to REPLACE and UPDATE to DELETE and REPLACE throughout."
+    safe_mode: bool = Field(
+        default=False, description="Write INSERT as REPLACE and UPDATE as DELETE and REPLACE throughout."
     )
-    safe_mode_duration: Annotated[str, later("", "0s", "60s")] = Field(
-        default="", description="Safe mode after each start. Exactly-once delivery replays nothing and needs none."
+    safe_mode_duration: str = Field(
+        default="",
+        description="Time of safe mode after each start with `delivery: at-least-once`, such as `60s`; not set: two "
+        "checkpoint intervals. `0s`: never, also not where changes may be applied again; the task stops there.",
+        examples=["60s"],
     )
     enable_gtid: Annotated[bool, NoEffect("the source file's enable-gtid counts")] = Field(
         default=False, description="Read by GTID."
@@ -190,6 +193,18 @@ class SyncerConfig(Section):
     enable_ansi_quotes: Annotated[bool, _UNUSED_FLAG] = Field(
         default=False, description='Statements quote names with ".'
     )
+
+    @model_validator(mode="after")
+    def _lasting(self) -> SyncerConfig:
+        if self.safe_mode and not self.safe_mode_seconds:
+            raise ValueError("safe-mode: true needs a safe-mode-duration over 0s, or none (DM's error 20061)")
+        return self
+
+    @property
+    def safe_mode_seconds(self) -> float:
+        """`safe-mode-duration`, or its default."""
+        given: float = seconds_of(self.safe_mode_duration) if self.safe_mode_duration else 0.0
+        return given if self.safe_mode_duration else 2.0 * self.checkpoint_flush_interval
 
 
 class ValidatorConfig(Section):

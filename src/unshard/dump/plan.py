@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from unshard.errors import DumpError
 from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import SYSTEM_SCHEMAS
@@ -65,15 +64,6 @@ def resolve(consistency: Consistency, tables: Sequence[Listed], *, mariadb: bool
     if consistency != "auto":
         return consistency
     return "lock-free" if mariadb and all(table.transactional for table in tables) else "flush"
-
-
-def check_consistency(consistency: Consistency, mode: str) -> None:
-    """Whether the task mode (`full`, `all`, …) can go on from such a dump. Raises DumpError DUMP-003.
-
-    A dump without any common moment can't be followed by sync exactly once.
-    """
-    if consistency == "none" and mode == "all":
-        raise DumpError("DUMP-003", values={"consistency": consistency, "mode": mode})
 
 
 def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[list[Item]]:

@@ -14,14 +14,10 @@ DUMP: dict[str, Entry] = {
         "the dump folder is not free: it holds {found}",
         "give another folder (`dir` under `loaders:`), or remove what is in this one",
     ),
-    "DUMP-003": Entry(
-        "consistency `{consistency}` can't be used with task mode `{mode}`",
-        "use `consistency: auto` under `mydumpers:`, or task mode `full`",
-    ),
     "DUMP-004": Entry(
         "the source did not grant the lock for a consistent dump: {statement}",
         "grant RELOAD and LOCK TABLES to the account, end the long statement that holds the lock up, or use"
-        " `consistency: none` with task mode `full`",
+        " `--consistency none`",
         retryable=True,
     ),
     "DUMP-005": Entry(

@@ -79,6 +79,31 @@ SYNC: dict[str, Entry] = {
         "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
         "or insert the row in the target by hand and start behind it",
     ),
+    "SYNC-043": Entry(
+        "the table has no key in the target, so a change that is applied again would double a row, unseen",
+        "give the target table a primary key, or use `delivery: exactly-once` with a dump under a lock; "
+        "of a task taken over from DM, stop it in DM by `stop-task` first, so that nothing comes again",
+    ),
+    "SYNC-044": Entry(
+        "row images that lack columns can't be applied in safe mode: a REPLACE of half a row would lose the other half",
+        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again",
+    ),
+    "SYNC-045": Entry(
+        "changes up to {exit} may be in the target already, and `safe-mode-duration: 0s` forbids safe mode for them "
+        "(DM's 36071)",
+        "take safe-mode-duration out of `syncers`, start again; safe mode ends by itself behind that place",
+    ),
+    "SYNC-046": Entry(
+        "DM has left something unfinished that can't be taken over",
+        "let DM finish it (resume-task), then stop it there; or delete what {table} has of the source once you have "
+        "finished it by hand",
+    ),
+    "SYNC-047": Entry(
+        "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
+        "and behind it can't be told apart",
+        "remove the task's copy and its tables in the meta-schema, and start again from nothing without DDL meanwhile, "
+        "or with `--consistency auto`",
+    ),
 }
 
 DDL: dict[str, Entry] = {

@@ -11,7 +11,8 @@ import MySQLdb
 from unshard.crash_point import reach
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.change import Op
-from unshard.mysql.failures import is_transient
+from unshard.mysql.connection import server_error
+from unshard.mysql.failures import LOST, is_transient
 from unshard.sync.batch import BatchPlan, TargetPlan
 from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
@@ -25,6 +26,14 @@ DUPLICATE = 1062
 NO_TABLE = 1146
 T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
+
+
+class _InDoubtError(Exception):
+    """The connection was lost in a COMMIT without a receipt: only safe mode can apply the chunk again."""
+
+    def __init__(self, failure: UnshardError) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
 
 
 def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) -> tuple[Ledger, int]:
@@ -64,6 +73,9 @@ def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
 def _applied_before(plan: BatchPlan, part: int) -> tuple[int, Missed]:
     """How many chunks of this batch the partition applied in earlier attempts, and what they did not find."""
 
+    if not plan.receipts:
+        return 0, {}
+
     def ask(connection: Any) -> tuple[int, Missed]:
         done = chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
         return done, missing_of(connection, plan.meta, plan.source, part, plan.batch_id) if done else {}
@@ -72,7 +84,11 @@ def _applied_before(plan: BatchPlan, part: int) -> tuple[int, Missed]:
 
 
 def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
-    return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part, named))
+    try:
+        return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part, named))
+    except _InDoubtError as doubt:
+        KeptWriter(plan.target, part).drop()
+        raise doubt.failure from doubt
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
@@ -97,11 +113,16 @@ def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int, named: f
         ledger = _write(connection, chunk, plan, unnamed)
     names = plan.targets()
     missed = {str(names[id].name): (entry.missing, entry.example) for id, entry in ledger.items() if entry.missing}
-    if missed:
+    if missed and plan.receipts:
         with connection.cursor() as cursor:
             note_missing(cursor, plan.meta, plan.source, part, plan.batch_id, chunk.number, missed)
     reach("sync-chunk-commit")
-    connection.query(b"COMMIT")
+    try:
+        connection.query(b"COMMIT")
+    except MySQLdb.Error as error:
+        if plan.receipts or error.args[0] not in LOST:
+            raise
+        raise _InDoubtError(server_error(error, plan.target, "target").at(source=plan.source)) from error
     reach("sync-chunk-after")
     return ledger
 
@@ -109,6 +130,8 @@ def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int, named: f
 def _begin(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> bool:
     """Begin the chunk's transaction with its receipt; False, and no transaction, where it is applied already."""
     connection.query(b"BEGIN")
+    if not plan.receipts:
+        return True
     advance = advance_statement(plan.meta, plan.source, part, plan.epoch, plan.batch_id, chunk.number)
     connection.query(advance.encode())
     if connection.affected_rows() != 1:

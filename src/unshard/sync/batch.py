@@ -100,8 +100,9 @@ class BatchPlan:
     """One batch of one source, ready to run. `shares` is how many tasks divide the partitions.
 
     The ranges of a `sliced` batch are applied one after the other, those of any other all at once. A `safe` batch may
-    meet rows that have its changes already, or later ones: it is written so that this changes nothing.
-    `on_missing_row` is no part of how it is cut: it may be another one when the batch is taken up again.
+    meet rows that have its changes already, or later ones: it is written so that this changes nothing. Without
+    `receipts` (at-least-once delivery) chunks are applied by every attempt. `on_missing_row` is no part of how it is
+    cut: it may be another one when the batch is taken up again.
     """
 
     source: str
@@ -120,6 +121,7 @@ class BatchPlan:
     sliced: bool = False
     safe: bool = False
     on_missing_row: OnMissingRow = "warn"
+    receipts: bool = True
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""

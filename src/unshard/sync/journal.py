@@ -16,7 +16,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync.ledger import COUNTS, Entry
 from unshard.target import receipts
-from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
@@ -29,13 +29,19 @@ Changed = Mapping[TableName, TableCheckpoint]
 
 @dataclass(slots=True)
 class Journal:
-    """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`."""
+    """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`.
+
+    `exit_point` is written with every checkpoint; `owed` is a ledger that the next move of the checkpoint adds.
+    """
 
     endpoint: Endpoint
     meta: MetaTables
     source: str
     epoch: int = 0
     batch_id: int = 0
+    exact: bool = True
+    exit_point: ExitPoint | None = None
+    owed: dict[str, Entry] = field(default_factory=dict)
     _connection: Any = field(default=None, repr=False)
 
     def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
@@ -73,7 +79,7 @@ class Journal:
                     cursor.execute("ROLLBACK")
                     return
                 receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
-                save_checkpoint(cursor, self.meta, self.source, end, changed)
+                self._save(cursor, end, changed)
                 self._add_to_ledger(cursor, ledger)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
@@ -97,7 +103,8 @@ class Journal:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
                 receipts.hold(cursor, self.meta, self.source, self.epoch)
-                save_checkpoint(cursor, self.meta, self.source, end, changed)
+                self._save(cursor, end, changed)
+                self._add_to_ledger(cursor, self.owed)
                 if prepared is not None:
                     keep(cursor, self.meta, self.source, prepared)
                 if xid:
@@ -106,7 +113,13 @@ class Journal:
 
         reach("sync-move-before")
         self.on_target(attempt)
+        self.owed = {}
         reach("sync-move-after")
+
+    def owe(self, ledger: Mapping[str, Entry]) -> None:
+        """Add to the ledger with the next move of the checkpoint."""
+        for target, entry in ledger.items():
+            self.owed[target] = self.owed.get(target, Entry()) + entry
 
     def on_target(self, operation: Callable[[Any], T]) -> T:
         """Run `operation(connection)` under the retry policy."""
@@ -123,6 +136,9 @@ class Journal:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _save(self, cursor: Any, end: Location, changed: Changed) -> None:
+        save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact)
 
     def _is_closed(self, cursor: Any) -> bool:
         """Whether an attempt whose answer was lost has closed this very batch."""

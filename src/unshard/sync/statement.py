@@ -70,12 +70,24 @@ class Statements:
         drop_leftovers(connection, self.tracker.place)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Take over the structures, and the later snapshots, of a checkpoint."""
+        """Take over the structures, and the later snapshots, of a checkpoint.
+
+        DM's rows tell only how far a table is: one that is ahead gets the target's structure, the others go.
+        """
         tables = {name: state.table for name, state in checkpoint.tables.items()}
         self.tracker.apply(tables)
-        self._names |= set(tables)
+        self._names |= {name for name, table in tables.items() if table is not None}
         self._changed = {}
-        self._locations = {name: state.location for name, state in checkpoint.tables.items() if state.location}
+        self._locations = {
+            name: state.location
+            for name, state in checkpoint.tables.items()
+            if state.location and state.location.position > checkpoint.location.position
+        }
+        for name in [name for name, table in tables.items() if table is None]:
+            found = self.tracker.get(name) if name in self._locations and self.rules.allows(name) else None
+            self._note({name: found})
+            if found is None:
+                self._locations.pop(name, None)
         self.after = {name: location.position for name, location in self._locations.items()}
 
     def table(self, name: TableName) -> Table:
@@ -106,8 +118,11 @@ class Statements:
         self._changed = {}
         return {name: TableCheckpoint(table, self._locations.get(name)) for name, table in changes.items()}
 
-    def carry_out(self, work: Ddl, at: Location, journal: Journal) -> bool:
-        """Do what the statement asks for; whether it moved the checkpoint (else it changed nothing in the target)."""
+    def carry_out(self, work: Ddl, at: Location, journal: Journal, *, unlocked: bool = False) -> bool:
+        """Do what the statement asks for; whether it moved the checkpoint (else it changed nothing in the target).
+
+        `unlocked`: it was run during a dump without a lock, which may hold structures of before it or behind it.
+        """
         where = Where(source=self.source, position=str(work.begin))
         parsed = classify(work.statement.sql, self._context(work.statement, where))
         if isinstance(parsed, Skipped):
@@ -121,6 +136,8 @@ class Statements:
             return False
         if copied:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
+        if unlocked:
+            self._refuse_during_dump(parsed, where)
         self._refuse_sharding(parsed)
         if parsed.kind is Kind.DROP_DATABASE and self.rules.allows_schema(parsed.schema):
             journal.on_target(lambda connection: self._refuse_shared_schema(connection, parsed))
@@ -168,6 +185,13 @@ class Statements:
         self._changed |= changes
         self._names |= {name for name, table in changes.items() if table is not None}
         self._names -= {name for name, table in changes.items() if table is None}
+
+    def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
+        if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):
+            return
+        for name in ddl.tables:
+            if self.tracker.knows(name) and self.rules.allows(name):
+                raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
 
     def _refuse_sharding(self, ddl: Parsed) -> None:
         if ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):

@@ -15,7 +15,10 @@ WINDOW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    """One reading. `lag_seconds` is None until something was applied; `rows` counts applied changes."""
+    """One reading. `lag_seconds` is None until something was applied; `rows` counts applied changes.
+
+    `safe_mode` tells why it is on; empty: it is off.
+    """
 
     location: Location | None
     rows: int
@@ -25,6 +28,7 @@ class SyncStatus:
     missing: int
     doing: str
     step_seconds: Mapping[str, float]
+    safe_mode: str = ""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,7 @@ class Meter:
     missing: int = 0
     commit_time: float | None = None
     behind: bool = True
+    safe_mode: str = ""
     steps: dict[str, float] = field(default_factory=dict)
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
@@ -62,5 +67,13 @@ class Meter:
             if not self.behind:
                 lag = 0.0
             return SyncStatus(
-                self.location, self.rows, rate, self.batches, lag, self.missing, self.doing, dict(self.steps)
+                self.location,
+                self.rows,
+                rate,
+                self.batches,
+                lag,
+                self.missing,
+                self.doing,
+                dict(self.steps),
+                self.safe_mode,
             )

@@ -1,5 +1,8 @@
 """The sync unit: follow one source's relay log and apply it batch by batch, exactly once.
 
+With `delivery: at-least-once` batches have no plan and no receipts in the target, and the checkpoint is moved every
+interval; whatever was applied behind it is applied again after a crash, in safe mode (`safe_mode`).
+
 It only wires: what comes next (`follow`), who is written how (`tables`), the batch (`plan`, run by Spark through
 `run_batch`), statements (`statement`), and the driver's durable writes (`journal`).
 """
@@ -13,22 +16,25 @@ from threading import Event
 from typing import Protocol
 
 from unshard.crash_point import reach
-from unshard.errors import SyncError, UnshardError, Where
+from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
+from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
 from unshard.sync.journal import Journal
-from unshard.sync.ledger import Report, balance
+from unshard.sync.ledger import Entry, Report, balance
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
+from unshard.sync.safe_mode import Delivery, SafeMode
 from unshard.sync.statement import Statements
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
-from unshard.target.checkpoint import Checkpoint
+from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
+from unshard.target.takeover import refuse_unfinished
 
 IDLE_SECONDS = 0.25
 WHOLE = 1 << 62
@@ -63,9 +69,13 @@ class SyncUnit:
     statements: Statements
     relay: Relay
     run_batch: Callable[[BatchPlan], list[Report]]
+    newest: Callable[[], Location]
     flush_seconds: float
+    delivery: Delivery = field(default_factory=Delivery)
     meter: Meter = field(default_factory=Meter)
     _flow: Flow = field(default_factory=Flow)
+    _safe: SafeMode = field(default_factory=SafeMode)
+    _in_hand: Location | None = None
     _prepared: PreparedXas = field(init=False)
     _at: Location = field(init=False)
     _saved: Location = field(init=False)
@@ -79,15 +89,27 @@ class SyncUnit:
         """
         checkpoint, self._left_open = self.journal.claim()
         self.journal.on_target(self.statements.tidy)
+        found = checkpoint
         if checkpoint is None:
             if start is None:
                 raise SyncError("SYNC-012", Where(source=self.source))
-            self.journal.move(start.location, start.tables)
             checkpoint = start
+        if checkpoint.by_dm:
+            self.journal.on_target(lambda c: refuse_unfinished(c, self.journal.meta, self.source))
+        if safe_mode.needs_bound(self.delivery, checkpoint):
+            checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
+        self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
+        self._in_hand = None
         self._prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.restore(checkpoint)
         self.rules.after = self.statements.after
         self._at = self._saved = self.meter.location = checkpoint.location
+        self.journal.exact = self.delivery.exactly_once
+        if found is None:
+            self.journal.move(checkpoint.location, checkpoint.tables)
+        elif (found.exit_point, found.exact, found.by_dm) != (self._safe.exit_point, self.journal.exact, False):
+            # the row has to be ours before anything is applied: an exit point that says "off" would say so again
+            self._move(checkpoint.location)
         self._saved_time = time.monotonic()
 
     def run(self, stop: Event) -> None:
@@ -100,7 +122,10 @@ class SyncUnit:
                 self._finish(self._left_open, stop)
             while not stop.is_set():
                 self._step()
-            self._save()
+            self._leave()
+        except UnshardError as error:
+            self._leave_by(error)
+            raise
         finally:
             self.meter.doing = "stopped"
             self.journal.drop()
@@ -120,7 +145,10 @@ class SyncUnit:
                 self._apply(work)
             case Ddl():
                 self.meter.doing = "statement"
-                if self.statements.carry_out(work, self._at, self.journal):
+                if not self.delivery.exactly_once:
+                    self._save()
+                unlocked = self._safe.after_dump(work.begin)
+                if self.statements.carry_out(work, self._at, self.journal, unlocked=unlocked):
                     self._saved = work.end
                     self.rules.forget(self.statements.touched)
                 self._arrive(work.end)
@@ -138,13 +166,47 @@ class SyncUnit:
         tables = self._tables(work)
         if tables:
             self.meter.doing = "batch"
-            plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1)
-            begin = Location(work.begin, self._at.gtid)
-            self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
-            self._run(plan, work)
+            safe = self._is_safe(work, tables)
+            plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1, safe=safe)
+            if self.delivery.exactly_once:
+                begin = Location(work.begin, self._at.gtid)
+                self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
+                self._run(plan, work)
+            else:
+                self._run_at_least_once(replace(plan, receipts=False), work)
         elif work.xid:
             self._pass(work.end, xid=work.xid)
         self._arrive(work.end)
+
+    def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
+        """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
+        now = time.monotonic()
+        self._safe = self._safe.first_change(now)
+        reasons = self._safe.reasons(work.begin, now)
+        self.meter.safe_mode = "; ".join(reasons)
+        where = Where(source=self.source, position=str(work.begin))
+        partial = work.extent.partial_images
+        safe_mode.check_repeatable(tables, self.delivery, where, safe=bool(reasons), partial_images=partial)
+        return bool(reasons)
+
+    def _run_at_least_once(self, plan: BatchPlan, work: Rows) -> None:
+        """A batch without plan and receipts: only the next checkpoint tells that it is done."""
+        exit_point = self._safe.exit_point
+        if exit_point is not None and work.begin < exit_point.location.position < work.end.position:
+            # behind the exit point safe mode is off, also after a crash: so it must not lie inside of what is applied
+            self._turn(self._safe.beyond(work.end, exit_point.cause))
+            self._move(self._at)
+        self._in_hand = work.end
+        try:
+            named = self._applied(plan, work)
+        except (SyncError, TargetError) as error:
+            if not error.retryable or work.extent.partial_images:
+                raise
+            named = self._applied(replace(plan, safe=True), work)
+        self._in_hand = None
+        self.journal.owe(named)
+        if work.xid:
+            self._pass(work.end, xid=work.xid)
 
     def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
         extent = work.extent
@@ -212,6 +274,13 @@ class SyncUnit:
         self._arrive(work.end)
 
     def _run(self, plan: BatchPlan, work: Rows) -> None:
+        named = self._applied(plan, work)
+        self._turn(self._safe.passed(work.end.position))
+        self.journal.close(work.end, self.statements.take_changes(work.end.position), named, work.xid)
+        self._saved, self._saved_time = work.end, time.monotonic()
+
+    def _applied(self, plan: BatchPlan, work: Rows) -> dict[str, Entry]:
+        """Run the batch; its ledger by names of target tables, which adds up."""
         where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
         begun = time.monotonic()
         try:
@@ -222,8 +291,6 @@ class SyncUnit:
         total = balance(reports, shuffled=plan.shuffled, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}
-        self.journal.close(work.end, self.statements.take_changes(work.end.position), named, work.xid)
-        self._saved, self._saved_time = work.end, time.monotonic()
         for name, entry in named.items():
             if entry.missing:
                 log = logger("sync", source=self.source, table=name, binlog=str(where.position))
@@ -232,18 +299,54 @@ class SyncUnit:
         for report in reports:
             for step, seconds in report.seconds.items():
                 self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
+        return named
 
     def _arrive(self, end: Location) -> None:
         self._at = self.meter.location = end
+        if (safe := self._safe.passed(end.position)) != self._safe:
+            self._turn(safe)
+            self._move(end)  # now: after a crash the exit point would else be taken for good, and what follows for new
+        now = time.monotonic()
+        self.meter.safe_mode = "; ".join(self._safe.reasons(end.position, now))
         if time.monotonic() - self._saved_time > self.flush_seconds:
             self._save()
 
     def _save(self) -> None:
-        """Make a move over a stretch without batches durable; at most so much is read again after a crash."""
+        """Make a move without receipts durable; at most so much is read again after a crash."""
         if self._saved != self._at:
-            self.journal.move(self._at, self.statements.take_changes(self._at.position))
-            self._saved = self._at
+            self._move(self._at)
         self._saved_time = time.monotonic()
+
+    def _move(self, to: Location) -> None:
+        self.journal.move(to, self.statements.take_changes(to.position))
+        self._saved, self._saved_time = to, time.monotonic()
+
+    def _turn(self, safe: SafeMode) -> None:
+        self._safe = safe
+        self.journal.exit_point = safe.exit_point
+
+    def _leave(self) -> None:
+        """The end in good order: at least once, an exit point at the checkpoint says that nothing lies behind it."""
+        if not self.delivery.exactly_once and not self._safe.timed(time.monotonic()):
+            self._turn(self._safe.beyond(self._at, ""))
+            self._move(self._at)
+        self._save()
+
+    def _leave_by(self, error: UnshardError) -> None:
+        """The end by an error: at least once, the exit point tells how far the target may be.
+
+        Without it, for the target may be out of reach or another process own the source, the next start counts on
+        the clock.
+        """
+        if self.delivery.exactly_once:
+            return
+        if not self._safe.timed(time.monotonic()):
+            self._turn(self._safe.beyond(self._in_hand or self._at, safe_mode.ERROR))
+        try:
+            self._move(self._at)
+        except UnshardError as failure:
+            log = logger("sync", source=self.source)
+            log.warning("no exit point recorded", error=str(failure), after=str(error))
 
     def _wait(self) -> None:
         self.meter.doing = "waiting"

@@ -1,8 +1,13 @@
-"""The checkpoint: how far a source is applied, and its tables' structures there. DM's table and columns."""
+"""The checkpoint: how far a source is applied, and its tables' structures there. DM's table and columns.
+
+`table_info` of the global row, null in DM, tells who wrote the row: rows of DM itself, and ours of `at-least-once`
+delivery, may stand behind what the target holds; those of `exactly-once` never do.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,20 +16,25 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.target.meta import MetaTables
 
-_UPSERT = """
-INSERT INTO {name} (id, cp_schema, cp_table, binlog_name, binlog_pos, binlog_gtid, table_info, is_global)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
-ON DUPLICATE KEY UPDATE binlog_name = VALUES(binlog_name), binlog_pos = VALUES(binlog_pos),
-    binlog_gtid = VALUES(binlog_gtid), table_info = VALUES(table_info)
-"""
+_COLUMNS = (
+    "binlog_name, binlog_pos, binlog_gtid, exit_safe_binlog_name, exit_safe_binlog_pos, exit_safe_binlog_gtid,"
+    " table_info"
+)
+_UPSERT = (
+    f"INSERT INTO {{name}} (id, cp_schema, cp_table, is_global, {_COLUMNS})"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE "
+    + ", ".join(f"{column} = VALUES({column})" for column in _COLUMNS.split(", "))
+)
+_RELAY_SUFFIX = re.compile(r"\|\d+(?=\.\d+$)")
+"""DM names a file of its relay log `mysql-bin|000001.000003`: the part behind the bar is its folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCheckpoint:
     """A table's structure and, where it was copied later than the checkpoint, its own location.
 
-    `table` is None for a table that was dropped: its row goes. Events at or before `location` are in the
-    target already.
+    `table` is None for a table that was dropped: its row goes. As read it is None for DM's rows, whose structure has
+    a form of their own. Events at or before `location` are in the target already.
     """
 
     table: Table | None
@@ -32,42 +42,67 @@ class TableCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class ExitPoint:
+    """DM's `safemode_exit_point`: up to `location` changes may be in the target already. `cause` tells why."""
+
+    location: Location
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The global location of one source and every table known there."""
+    """The global location of one source and every table known there.
+
+    `exact`: nothing behind `location` is in the target, but for what `exit_point` says. `by_dm`: DM wrote it.
+    """
 
     location: Location
     tables: Mapping[TableName, TableCheckpoint] = field(default_factory=dict)
+    exit_point: ExitPoint | None = None
+    exact: bool = True
+    by_dm: bool = False
 
 
 def load_checkpoint(connection: Any, meta: MetaTables, source: str) -> Checkpoint | None:
     """The last checkpoint of the source, or None where it has none."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT cp_schema, cp_table, binlog_name, binlog_pos, binlog_gtid, table_info, is_global"
-            f" FROM {meta.checkpoint} WHERE id = %s",
-            (source,),
+            f"SELECT cp_schema, cp_table, is_global, {_COLUMNS} FROM {meta.checkpoint} WHERE id = %s", (source,)
         )
         found = cursor.fetchall()
-    location: Location | None = None
+    checkpoint: Checkpoint | None = None
     tables: dict[TableName, TableCheckpoint] = {}
-    for schema, table, name, offset, gtid, info, is_global in found:
-        at = Location(Position(name, int(offset)), gtid or "") if name else None
-        if is_global:
-            location = at
-        else:
-            tables[TableName(schema, table)] = TableCheckpoint(Table.from_dict(json.loads(info)), at)
-    return Checkpoint(location, tables) if location is not None else None
+    for schema, table, is_global, *place, info in found:
+        at, exit_at = _location(*place[:3]), _location(*place[3:])
+        form = json.loads(info) or {}
+        if not is_global:
+            ours = Table.from_dict(form) if "columns" in form else None
+            tables[TableName(schema, table)] = TableCheckpoint(ours, at)
+        elif at is not None:
+            exit_point = ExitPoint(exit_at, form.get("cause", "")) if exit_at is not None else None
+            exact = form.get("delivery") == "exactly-once"
+            checkpoint = Checkpoint(at, tables, exit_point, exact, by_dm="delivery" not in form)
+    return checkpoint
 
 
 def save_checkpoint(
-    cursor: Any, meta: MetaTables, source: str, location: Location, changed: Mapping[TableName, TableCheckpoint]
+    cursor: Any,
+    meta: MetaTables,
+    source: str,
+    location: Location,
+    changed: Mapping[TableName, TableCheckpoint],
+    exit_point: ExitPoint | None = None,
+    *,
+    exact: bool = True,
 ) -> None:
     """Move the checkpoint; `changed` are the tables whose row differs. Runs in the caller's transaction."""
     statement = _UPSERT.format(name=meta.checkpoint)
-    cursor.execute(statement, _row(source, "", "", location, "null", is_global=True))
+    mark = {"delivery": "exactly-once" if exact else "at-least-once", "cause": exit_point.cause if exit_point else ""}
+    exit_at = exit_point.location if exit_point is not None else None
+    cursor.execute(statement, (source, "", "", True, *_place(location), *_place(exit_at), json.dumps(mark)))
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
     kept: Iterable[tuple[Any, ...]] = [
-        _row(source, name.schema, name.table, state.location, json.dumps(state.table.to_dict()), is_global=False)
+        (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
         for name, state in changed.items()
         if state.table is not None
     ]
@@ -77,10 +112,17 @@ def save_checkpoint(
         cursor.execute(f"DELETE FROM {meta.checkpoint} WHERE id = %s AND cp_schema = %s AND cp_table = %s", key)
 
 
-def _row(
-    source: str, schema: str, table: str, location: Location | None, info: str, *, is_global: bool
-) -> tuple[Any, ...]:
-    name, offset, gtid = ("", 0, "")
-    if location is not None:
-        name, offset, gtid = location.position.file, location.position.offset, location.gtid
-    return (source, schema, table, name, offset, gtid, info, is_global)
+def _form(table: Table) -> str:
+    return json.dumps(table.to_dict())
+
+
+def _location(name: str | None, offset: int | None, gtid: str | None) -> Location | None:
+    if not name:
+        return None
+    return Location(Position(_RELAY_SUFFIX.sub("", name), int(offset or 0)), "".join((gtid or "").split()))
+
+
+def _place(location: Location | None) -> tuple[str, int, str]:
+    if location is None:
+        return "", 0, ""
+    return location.position.file, location.position.offset, location.gtid

@@ -97,32 +97,33 @@ class MetaTables:
     schema: str
     task: str
 
-    def _name(self, suffix: str) -> str:
+    def named(self, suffix: str) -> str:
+        """The quoted name of the task's table with that ending, ours or DM's."""
         return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{suffix}')}"
 
     @property
     def checkpoint(self) -> str:
-        return self._name("syncer_checkpoint")
+        return self.named("syncer_checkpoint")
 
     @property
     def batch(self) -> str:
-        return self._name("apply_batch")
+        return self.named("apply_batch")
 
     @property
     def partition(self) -> str:
-        return self._name("apply_partition")
+        return self.named("apply_partition")
 
     @property
     def ledger(self) -> str:
-        return self._name("apply_ledger")
+        return self.named("apply_ledger")
 
     @property
     def missing(self) -> str:
-        return self._name("apply_missing")
+        return self.named("apply_missing")
 
     @property
     def prepared_xa(self) -> str:
-        return self._name("prepared_xa")
+        return self.named("prepared_xa")
 
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once."""

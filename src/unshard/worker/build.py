@@ -11,7 +11,6 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.prepare import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
-from unshard.dump.plan import check_consistency
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
 from unshard.errors import UnshardError
@@ -25,6 +24,7 @@ from unshard.mysql.flavour import Flavour, identify
 from unshard.mysql.structure import read_table, table_names
 from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_available, check_requirements
+from unshard.source.snapshot import locate
 from unshard.spark.barrier import wait
 from unshard.spark.batches import run_batch
 from unshard.spark.jobs import interrupt, run_tasks
@@ -34,6 +34,7 @@ from unshard.sync.batch import Shape
 from unshard.sync.flow import LARGEST_BYTES
 from unshard.sync.journal import Journal
 from unshard.sync.plan import Planner
+from unshard.sync.safe_mode import Delivery
 from unshard.sync.statement import SourceTraits, Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.unit import SyncUnit
@@ -80,6 +81,7 @@ def _build(
     beginning = Beginning(
         config.source_id, source, target, meta, load_tables, directory, _meta_start(config), not config.clean_dump_file
     )
+    beginning.check_load()
     relay = None
     if config.mode in ("incremental", "all"):
         start = beginning.relay_start()
@@ -89,7 +91,6 @@ def _build(
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
     if config.mode in ("full", "all", "dump"):
-        check_consistency(config.dumper.consistency, config.mode)
         dump = _dump(config, source, directory, work, slots)
     if config.mode in ("full", "all", "load"):
         load = _load(config, target, load_tables, directory, work, slots)
@@ -207,7 +208,9 @@ def _sync(
         statements=statements,
         relay=relay,
         run_batch=run,
+        newest=lambda: _newest(source),
         flush_seconds=settings.checkpoint_flush_interval_seconds,
+        delivery=Delivery(config.delivery == "exactly-once", settings.safe_mode, settings.safe_mode_duration_seconds),
     )
 
 
@@ -216,6 +219,12 @@ def _as_upstream(found: Table | None, name: TableName) -> Table | None:
     if found is None:
         return None
     return Table(name, found.columns, found.indexes, found.create_sql, found.foreign_keys)
+
+
+def _newest(endpoint: Endpoint) -> Location:
+    """The end of the source's binlog. Raises SourceError."""
+    with session(endpoint, "source") as connection:
+        return locate(connection)
 
 
 def _schema_default(endpoint: Endpoint, schema: str) -> str | None:

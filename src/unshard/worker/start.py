@@ -15,10 +15,12 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import current_location, identify
 from unshard.relay.beginning import file_with_gtids
 from unshard.relay.unit import RelayUnit
+from unshard.sync.safe_mode import DUMP
 from unshard.sync.seek import seek
-from unshard.target.checkpoint import Checkpoint, TableCheckpoint, load_checkpoint
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import load_prepared
+from unshard.target.takeover import refuse_unfinished_load
 
 LOOK_SECONDS = 0.2
 
@@ -87,6 +89,11 @@ class Beginning:
             file = file_with_gtids(connection, identify(connection), start.gtid, self.source)
         return Location(Position(file), start.gtid)
 
+    def check_load(self) -> None:
+        """Raises SyncError SYNC-046 where DM has begun to load and did not finish. Runs before anything is written."""
+        with session(self.target, "target") as connection:
+            refuse_unfinished_load(connection, self.meta, self.source)
+
     def is_copied(self) -> bool:
         """Whether an earlier run has loaded all of this source."""
         with session(self.target, "target") as connection:
@@ -103,7 +110,8 @@ class Beginning:
             raise LoadError("LOAD-020", Where(self.source, file=str(self.dump_directory)))
         records = read_records(self.dump_directory, header)
         tables = {name: TableCheckpoint(record.table, record.location) for name, record in records.items()}
-        return Checkpoint(header.begin, tables)
+        exit_point = ExitPoint(header.end, DUMP) if header.end is not None else None
+        return Checkpoint(header.begin, tables, exit_point)
 
     def forget_dump(self) -> None:
         """Delete the dump once the checkpoint stands in the target, unless the user keeps it. Idempotent."""
