@@ -1,14 +1,19 @@
-"""A bar chart of a bench's ratios, as SVG text without any library."""
+"""Saved results as a bar chart: our rate over that of each tool beside us, on a scale of tenfold steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-_WIDTH, _ROW, _LEFT, _TOP = 640, 28, 200, 50
-_BAR_WIDTH = _WIDTH - _LEFT - 80
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bench import BENCHES
+
+_INCHES_WIDE, _INCHES_A_BAR, _INCHES_AROUND = 8.0, 0.32, 1.1
+_FASTER, _SLOWER = "#3366aa", "#bb6633"
 
 
 def ratios(result: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -20,23 +25,39 @@ def ratios(result: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, floa
             yield prefix + key, float(value)
 
 
-def bars(title: str, result: dict[str, Any], path: str) -> None:
-    """Write the chart: one bar a ratio, and a line where ours is as fast as theirs."""
-    found = list(ratios(result))
-    most = max([1.0, *(value for _, value in found)])
-    height = _TOP + _ROW * len(found) + 20
-    even = _LEFT + _BAR_WIDTH / most
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif">',
-        f'<text x="10" y="28" font-size="18">{escape(title)}: ours over theirs, more is better</text>',
-    ]
-    for number, (name, value) in enumerate(found):
-        y = _TOP + _ROW * number
-        length = _BAR_WIDTH * value / most
-        parts += [
-            f'<text x="10" y="{y + 15}" font-size="13">{escape(name)}</text>',
-            f'<rect x="{_LEFT}" y="{y}" width="{length:.1f}" height="20" fill="#3366aa"/>',
-            f'<text x="{_LEFT + length + 6:.1f}" y="{y + 15}" font-size="13">{value:.2f}</text>',
-        ]
-    parts += [f'<line x1="{even:.1f}" x2="{even:.1f}" y1="{_TOP - 6}" y2="{height - 14}" stroke="#aa3333"/>', "</svg>"]
-    Path(path).write_text("\n".join(parts), encoding="utf-8")
+def saved(file: Path) -> dict[str, Any]:
+    """What `python -m bench` printed into a file: of `all` one object a bench, of one bench its result alone.
+
+    The latter goes by the file's name. Raises ValueError where there is no ratio.
+    """
+    found: dict[str, Any] = {}
+    rest = file.read_text().lstrip()
+    while rest:
+        printed, end = json.JSONDecoder().raw_decode(rest)
+        found |= printed if set(printed) <= set(BENCHES) else {file.stem: printed}
+        rest = rest[end:].lstrip()
+    if not any(ratios(found)):
+        raise ValueError(f"{file} has no ratio")
+    return found
+
+
+def draw(files: Iterable[Path], into: Path) -> tuple[Path, Path]:
+    """One chart of all ratios, as `into` with `.png` and with `.svg`. A line stands where both are as fast."""
+    found = [pair for file in files for pair in ratios(saved(file))]
+    names, values = [name for name, _ in found], [value for _, value in found]
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "unshard"}):
+        figure = Figure((_INCHES_WIDE, _INCHES_AROUND + _INCHES_A_BAR * len(found)), layout="constrained")
+        axes = figure.add_subplot()
+        colours = [_FASTER if value >= 1 else _SLOWER for value in values]
+        drawn = axes.barh(names, values, color=colours)
+        axes.bar_label(drawn, fmt="{:.2f}", padding=3)
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlim(min(0.5, *values) / 1.2, max(2.0, *values) * 2)
+        axes.axvline(1.0, color="black", linewidth=0.8)
+        axes.set_title("Ours over theirs: more is better")
+        axes.spines[["top", "right"]].set_visible(False)
+        png, svg = into.with_suffix(".png"), into.with_suffix(".svg")
+        figure.savefig(png, dpi=120)
+        figure.savefig(svg, metadata={"Date": None})
+    return png, svg
