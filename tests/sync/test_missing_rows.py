@@ -103,7 +103,7 @@ def test_a_second_attempt_still_has_the_count(place: Target) -> None:
     first = place.run(plan, changes)
     assert place.run(plan, changes) == first and first["plain"].missing == 1
     assert missing_of(place.connection, place.meta, "s1", 0, plan.batch_id) == {
-        2: {"missing_rows.plain": (1, "`id` IN (7)")}
+        (2, 0): {"missing_rows.plain": (1, "`id` IN (7)")}
     }
 
 

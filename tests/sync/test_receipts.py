@@ -11,6 +11,7 @@ from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
+from unshard.target.receipts import Applied
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -33,7 +34,7 @@ def connection(target_server: MariadbServer, meta: MetaTables) -> Iterator[Any]:
 
 def advance(connection: Any, meta: MetaTables, epoch: int, chunk: int) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(receipts.advance_statement(meta, "s'1", 0, epoch, 1, chunk))
+        cursor.execute(receipts.advance_statement(meta, "s'1", 0, epoch, 1, Applied(chunk - 1), Applied(chunk)))
         return int(cursor.rowcount)
 
 
@@ -47,7 +48,7 @@ def test_a_chunk_advances_once(connection: Any, meta: MetaTables) -> None:
     assert advance(connection, meta, claim.epoch, 1) == 1
     assert advance(connection, meta, claim.epoch, 1) == 0
     assert advance(connection, meta, claim.epoch, 3) == 0
-    assert receipts.chunks_done(connection, meta, "s'1", 0, claim.epoch, 1) == 1
+    assert receipts.applied(connection, meta, "s'1", 0, claim.epoch, 1) == Applied(1)
 
 
 def test_an_open_batch_outlives_its_driver_with_its_chunks(connection: Any, meta: MetaTables) -> None:
@@ -56,7 +57,7 @@ def test_an_open_batch_outlives_its_driver_with_its_chunks(connection: Any, meta
     advance(connection, meta, first.epoch, 1)
     second = receipts.claim(connection, meta, "s'1")
     assert second.open_batch == BATCH
-    assert receipts.chunks_done(connection, meta, "s'1", 0, second.epoch, 1) == 1
+    assert receipts.applied(connection, meta, "s'1", 0, second.epoch, 1) == Applied(1)
     assert advance(connection, meta, second.epoch, 2) == 1
 
 
@@ -66,7 +67,7 @@ def test_a_zombie_can_neither_advance_nor_open_nor_close(connection: Any, meta: 
     second = receipts.claim(connection, meta, "s'1")
     assert advance(connection, meta, first.epoch, 1) == 0
     with pytest.raises(SyncError, match="SYNC-001"):
-        receipts.chunks_done(connection, meta, "s'1", 0, first.epoch, 1)
+        receipts.applied(connection, meta, "s'1", 0, first.epoch, 1)
     with pytest.raises(SyncError, match="SYNC-001"):
         receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 1)
     with connection.cursor() as cursor, pytest.raises(SyncError, match="SYNC-001"):

@@ -21,6 +21,11 @@ SYNC: dict[str, Entry] = {
     "SYNC-004": Entry(
         "the target refuses a row", "mend what the server names (type, length, constraint), then start again"
     ),
+    "SYNC-053": Entry(
+        "a single row is larger than the target takes in one transaction",
+        "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"
+        " `txn-entry-size-limit`, `txn-total-size-limit`), then start again; everything before the row is applied",
+    ),
     "SYNC-005": Entry(
         "the target failed {attempts} times in a row and the batch could not be applied",
         "look at the target's load and error log; start again when it is well: nothing is lost or applied twice",

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import MySQLdb
 
 from unshard.crash_point import reach
-from unshard.errors import SyncError, UnshardError, Where
+from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.model.change import Op
 from unshard.mysql.connection import server_error
-from unshard.mysql.failures import LOST, is_transient
+from unshard.mysql.failures import Failure, ends_connection, failure_of, is_transient
 from unshard.sync.batch import BatchPlan, TargetPlan
 from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
+from unshard.sync.split import smaller
 from unshard.target.missing import Missed, missing_of, note_missing
-from unshard.target.receipts import FENCED_OUT, advance_statement, chunks_done
+from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied
 from unshard.target.retrying import on_target
-from unshard.target.writer import KeptWriter
+from unshard.target.writer import KeptWriter, packet_limit
 
 DUPLICATE = 1062
 NO_TABLE = 1146
+TOO_LARGE = "TARGET-007"
 T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
@@ -42,112 +45,152 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) 
     May run again at any time: done chunks are skipped.
 
     Raises SyncError: SYNC-001 for a zombie attempt, SYNC-003 for a duplicate key, SYNC-004 for a row that the
-    target refuses, SYNC-048 for one that is not found, where the plan says so; TargetError when the target stays out
-    of reach.
+    target refuses, SYNC-053 for one that is too large for it, SYNC-048 for one that is not found, where the plan says
+    so; TargetError when the target stays out of reach.
     """
-    done, missed = _applied_before(plan, part)
+    (done, step), missed = _applied_before(plan, part)
     last = before
     ledgers: list[Ledger] = []
     named: set[int] = set()
     for chunk in chunks:
         if chunk.number <= done:
             ledgers.append(_counted(chunk, missed, plan))
+        elif step and chunk.number == done + 1:
+            ledgers.append(_counted(chunk.part(0, step), missed, plan))
+            ledgers.append(_apply_chunk(chunk.part(step, chunk.end), plan, part, frozenset(named)))
         else:
             ledgers.append(_apply_chunk(chunk, plan, part, frozenset(named)))
-        named.update(target for target, entry in ledgers[-1].items() if entry.example)
+        named.update(target for ledger in ledgers[-2:] for target, entry in ledger.items() if entry.example)
         last = chunk.number
     return add_up(ledgers), last
 
 
 def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
     """The ledger of a chunk that an earlier attempt applied, with what that one did not find."""
-    applied = add_up({statement.target: entry_of(statement.op, statement.rows)} for statement in chunk.statements)
-    here = missed.get(chunk.number, {})
-    for target in plan.targets().values():
-        if str(target.name) in here:
-            count, example = here[str(target.name)]
-            applied[target.id] += Entry(missing=count, example=example)
-    return applied
+    counted = add_up({statement.target: entry_of(statement.op, statement.rows)} for statement in chunk.statements)
+    ids = {str(target.name): target.id for target in plan.targets().values()}
+    for (number, step), here in missed.items():
+        if number == chunk.number and chunk.start <= step < chunk.end:
+            for target, (count, example) in here.items():
+                counted[ids[target]] += Entry(missing=count, example=example)
+    return counted
 
 
-def _applied_before(plan: BatchPlan, part: int) -> tuple[int, Missed]:
-    """How many chunks of this batch the partition applied in earlier attempts, and what they did not find."""
+def _applied_before(plan: BatchPlan, part: int) -> tuple[Applied, Missed]:
+    """How far earlier attempts at this batch brought the partition, and what they did not find."""
 
     if not plan.receipts:
-        return 0, {}
+        return Applied(0), {}
 
-    def ask(connection: Any) -> tuple[int, Missed]:
-        done = chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
-        return done, missing_of(connection, plan.meta, plan.source, part, plan.batch_id) if done else {}
+    def ask(connection: Any) -> tuple[Applied, Missed]:
+        done = applied(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
+        return done, missing_of(connection, plan.meta, plan.source, part, plan.batch_id) if any(done) else {}
 
     return _persisting(plan, part, ask)
 
 
 def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
-    try:
-        return _persisting(plan, part, lambda connection: _attempt(connection, chunk, plan, part, named))
-    except _InDoubtError as doubt:
-        KeptWriter(plan.target, part).drop()
-        raise doubt.failure from doubt
+    """The chunk, or a piece of it, in one transaction; where that is too large for the target, in smaller ones."""
+    ledgers: list[Ledger] = []
+    waiting = [chunk]
+    while waiting:
+        piece = waiting.pop()
+        try:
+            ledger, end = _persisting(plan, part, partial(_attempt, piece=piece, plan=plan, part=part, named=named))
+        except _InDoubtError as doubt:
+            KeptWriter(plan.target, part).drop()
+            raise doubt.failure from doubt
+        except UnshardError as error:
+            if error.code != TOO_LARGE:
+                raise
+            pieces = smaller(piece)
+            if not pieces:
+                raise _too_large(piece, plan, error) from error
+            waiting.extend(reversed(pieces))
+            continue
+        ledgers.append(ledger)
+        if end < piece.end:
+            waiting.append(piece.part(end, piece.end))
+    return add_up(ledgers)
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
     return on_target(KeptWriter(plan.target, part), operation, _where(plan))
 
 
-def _attempt(connection: Any, chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> Ledger:
-    """One transaction. A chunk that an attempt committed before its answer was lost is not applied again.
+def _attempt(connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> tuple[Ledger, int]:
+    """One transaction; its ledger and the change it ends before, which may lie within the piece.
+
+    What an attempt committed before its answer was lost is not applied again.
 
     A list of which some rows are missing is run a second time, to tell one of them, unless its target is among those
     `named` before.
     """
+    _check_packets(connection, piece, plan)
     reach("sync-chunk-before")
-    if not _begin(connection, chunk, plan, part):
-        return _counted(chunk, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
-    ledger = _write(connection, chunk, plan, frozenset())
+    if done := _begin(connection, piece, plan, part):
+        return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
+    ledger = _write(connection, piece, plan, frozenset())
     unnamed = {target for target, entry in ledger.items() if entry.missing and not entry.example} - named
     if unnamed:
         connection.query(b"ROLLBACK")
-        if not _begin(connection, chunk, plan, part):
-            return _counted(chunk, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
-        ledger = _write(connection, chunk, plan, unnamed)
+        if done := _begin(connection, piece, plan, part):
+            return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
+        ledger = _write(connection, piece, plan, unnamed)
     names = plan.targets()
     missed = {str(names[id].name): (entry.missing, entry.example) for id, entry in ledger.items() if entry.missing}
     if missed and plan.receipts:
         with connection.cursor() as cursor:
-            note_missing(cursor, plan.meta, plan.source, part, plan.batch_id, chunk.number, missed)
+            note_missing(cursor, plan.meta, plan.source, part, plan.batch_id, piece.number, piece.start, missed)
     reach("sync-chunk-commit")
+    if not piece.whole:
+        reach("sync-piece-commit")
     try:
         connection.query(b"COMMIT")
     except MySQLdb.Error as error:
-        if plan.receipts or error.args[0] not in LOST:
+        if plan.receipts or not ends_connection(error):
             raise
         raise _InDoubtError(server_error(error, plan.target, "target").at(source=plan.source)) from error
     reach("sync-chunk-after")
-    return ledger
+    if not piece.whole:
+        reach("sync-piece-after")
+    return ledger, piece.end
 
 
-def _begin(connection: Any, chunk: Chunk, plan: BatchPlan, part: int) -> bool:
-    """Begin the chunk's transaction with its receipt; False, and no transaction, where it is applied already."""
+def _counted_anew(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> Ledger:
+    return _counted(piece, missing_of(connection, plan.meta, plan.source, part, plan.batch_id), plan)
+
+
+def _check_packets(connection: Any, piece: Chunk, plan: BatchPlan) -> None:
+    """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
+    longest, limit = max(len(statement.sql) for statement in piece.statements), packet_limit(connection)
+    if longest >= limit:
+        raise TargetError(TOO_LARGE, _where(plan), f"a statement of {longest} bytes, and max_allowed_packet is {limit}")
+
+
+def _begin(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> int:
+    """Begin the transaction with its receipt; 0. Or none, and the change before which all of it is applied already."""
     connection.query(b"BEGIN")
     if not plan.receipts:
-        return True
-    advance = advance_statement(plan.meta, plan.source, part, plan.epoch, plan.batch_id, chunk.number)
+        return 0
+    before = Applied(piece.number - 1, piece.start)
+    after = Applied(piece.number) if piece.last else Applied(piece.number - 1, piece.end)
+    advance = advance_statement(plan.meta, plan.source, part, plan.epoch, plan.batch_id, before, after)
     connection.query(advance.encode())
     if connection.affected_rows() != 1:
         connection.query(b"ROLLBACK")
-        done = chunks_done(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
-        if done < chunk.number:
+        done = applied(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id)
+        if done <= before:
             raise SyncError(FENCED_OUT, _where(plan))
-        return False
-    return True
+        return piece.end if done >= after else done.step
+    return 0
 
 
-def _write(connection: Any, chunk: Chunk, plan: BatchPlan, asked: Collection[int]) -> Ledger:
-    """Run the chunk's statements; `asked` are targets whose rows are looked for before they are changed."""
+def _write(connection: Any, piece: Chunk, plan: BatchPlan, asked: Collection[int]) -> Ledger:
+    """Run the statements; `asked` are targets whose rows are looked for before they are changed."""
     targets = plan.targets()
     entries: list[Ledger] = []
-    for statement in chunk.statements:
+    for statement in piece.statements:
         target = targets[statement.target]
         entries.append({target.id: _execute(connection, statement, target, plan, ask=target.id in asked)})
     return add_up(entries)
@@ -159,7 +202,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     try:
         connection.query(statement.sql)
     except MySQLdb.Error as error:
-        if is_transient(error):
+        if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
             raise
         connection.query(b"ROLLBACK")
         raise _refusal(error, target, plan) from error
@@ -205,6 +248,12 @@ def _refusal(error: MySQLdb.Error, target: TargetPlan, plan: BatchPlan) -> Unsha
     where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
     code = {DUPLICATE: "SYNC-003", NO_TABLE: "SYNC-010"}.get(number, "SYNC-004")
     return SyncError(code, where, cause=f"{number}: {text}")
+
+
+def _too_large(piece: Chunk, plan: BatchPlan, error: UnshardError) -> SyncError:
+    target = plan.targets()[piece.statements[-1].target]
+    where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+    return SyncError("SYNC-053", where, cause=error.cause)
 
 
 def _where(plan: BatchPlan) -> Where:

@@ -21,8 +21,9 @@ ordered, so they never get it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -96,11 +97,30 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch."""
+    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch.
+
+    A piece of one holds its changes from number `start` on, `last` where nothing of it comes behind.
+    """
 
     number: int
     rows: int
     statements: tuple[Statement, ...]
+    cut: Callable[[int, int], tuple[Statement, ...]] = field(compare=False, repr=False)
+    start: int = 0
+    last: bool = True
+
+    @property
+    def end(self) -> int:
+        return self.start + self.rows
+
+    @property
+    def whole(self) -> bool:
+        return self.last and not self.start
+
+    def part(self, start: int, end: int) -> Chunk:
+        """The piece with the chunk's changes from `start` to `end`, of those that are in this one."""
+        last = self.last and end == self.end
+        return replace(self, rows=end - start, statements=self.cut(start, end), start=start, last=last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +154,27 @@ def merge(
     kinds = columns.target.astype(np.int64) * 16 + columns.op
     turns = np.flatnonzero(np.diff(kinds)) + 1
     for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), before + 1):
-        inner = turns[(turns > start) & (turns < end)]
-        bounds = [start, *inner.tolist(), end]
-        runs = itertools.pairwise(bounds)
-        statements = [s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b, safe=safe)]
-        yield Chunk(number, end - start, tuple(statements))
+        cut = partial(_cut, columns, targets, sizes, shape, turns, start, safe=safe)
+        yield Chunk(number, end - start, cut(0, end - start), cut)
+
+
+def _cut(
+    columns: _Columns,
+    targets: Mapping[int, TargetPlan],
+    sizes: np.ndarray,
+    shape: Shape,
+    turns: np.ndarray,
+    base: int,
+    start: int,
+    end: int,
+    *,
+    safe: bool,
+) -> tuple[Statement, ...]:
+    """The statements for changes `start` to `end` behind `base`; at `turns` another target or kind begins."""
+    start, end = base + start, base + end
+    inner = turns[(turns > start) & (turns < end)]
+    runs = itertools.pairwise([start, *inner.tolist(), end])
+    return tuple(s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b, safe=safe))
 
 
 def _cuts(sizes: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:

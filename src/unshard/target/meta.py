@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import MySQLdb
+
 from unshard.model.table import quote_name
 
+DUPLICATE_COLUMN = 1060
 _CHECKPOINT = """
 CREATE TABLE IF NOT EXISTS {name} (
     id VARCHAR(32) NOT NULL,
@@ -49,6 +52,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     epoch BIGINT NOT NULL,
     batch_id BIGINT NOT NULL,
     chunk INT NOT NULL,
+    step INT NOT NULL DEFAULT 0,
     PRIMARY KEY (source, part)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
@@ -71,10 +75,11 @@ CREATE TABLE IF NOT EXISTS {name} (
     part INT NOT NULL,
     batch_id BIGINT NOT NULL,
     chunk INT NOT NULL,
+    step INT NOT NULL,
     target VARCHAR(160) NOT NULL,
     missing BIGINT NOT NULL,
     example VARCHAR(255) NOT NULL,
-    PRIMARY KEY (source, part, batch_id, chunk, target)
+    PRIMARY KEY (source, part, batch_id, chunk, step, target)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _PREPARED_XA = """
@@ -138,3 +143,19 @@ class MetaTables:
                 (_PREPARED_XA, self.prepared_xa),
             ):
                 cursor.execute(statement.format(name=name))
+            self._bring_up_to_date(cursor)
+
+    def _bring_up_to_date(self, cursor: Any) -> None:
+        """Add what a task's tables of an earlier version lack. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
+        cursor.execute(
+            "SELECT COUNT(*) FROM information_schema.COLUMNS"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_NAME = 'step'",
+            (self.schema, f"{self.task}_apply_partition"),
+        )
+        if cursor.fetchone()[0]:
+            return
+        try:
+            cursor.execute(f"ALTER TABLE {self.partition} ADD COLUMN step INT NOT NULL DEFAULT 0")
+        except MySQLdb.Error as error:
+            if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
+                raise

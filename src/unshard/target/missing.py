@@ -10,8 +10,9 @@ from typing import Any
 
 from unshard.target.meta import MetaTables
 
-Missed = Mapping[int, Mapping[str, tuple[int, str]]]
-"""By chunk and target table: how many changes found no row, and the key of one of them as SQL text."""
+Missed = Mapping[tuple[int, int], Mapping[str, tuple[int, str]]]
+"""By chunk, the first change of its piece, and target table: how many changes found no row, and the key of one of them
+as SQL text."""
 
 
 def note_missing(
@@ -21,13 +22,14 @@ def note_missing(
     part: int,
     batch_id: int,
     chunk: int,
+    step: int,
     missed: Mapping[str, tuple[int, str]],
 ) -> None:
-    """Keep what a chunk did not find; the caller's transaction is the one that applies the chunk."""
+    """Keep what a chunk, or its piece from change `step` on, did not find; in the transaction that applies it."""
     cursor.executemany(
-        f"INSERT INTO {meta.missing} (source, part, batch_id, chunk, target, missing, example)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        [(source, part, batch_id, chunk, target, *found) for target, found in sorted(missed.items())],
+        f"INSERT INTO {meta.missing} (source, part, batch_id, chunk, step, target, missing, example)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        [(source, part, batch_id, chunk, step, target, *found) for target, found in sorted(missed.items())],
     )
 
 
@@ -35,13 +37,13 @@ def missing_of(connection: Any, meta: MetaTables, source: str, part: int, batch_
     """What the applied chunks of a partition did not find."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT chunk, target, missing, example FROM {meta.missing}"
+            f"SELECT chunk, step, target, missing, example FROM {meta.missing}"
             " WHERE source = %s AND part = %s AND batch_id = %s",
             (source, part, batch_id),
         )
-        found: dict[int, dict[str, tuple[int, str]]] = {}
-        for chunk, target, missing, example in cursor.fetchall():
-            found.setdefault(int(chunk), {})[target] = int(missing), example
+        found: dict[tuple[int, int], dict[str, tuple[int, str]]] = {}
+        for chunk, step, target, missing, example in cursor.fetchall():
+            found.setdefault((int(chunk), int(step)), {})[target] = int(missing), example
     return found
 
 

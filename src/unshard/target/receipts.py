@@ -5,17 +5,19 @@
 | claim | driver, at start | `epoch` goes up by one: every older attempt is a zombie from here |
 | open | driver | the plan is written, every partition row is set to (epoch, batch, chunk 0) |
 | chunk k | a partition | the row moves from k-1 to k, and the chunk's rows are written |
+| piece of k | a partition, where k is too large | `step` moves on by the changes written; the last piece as *chunk* |
 | close | driver | the checkpoint moves to the batch's end, the batch is marked done |
 
 If it dies: before *open*, the batch was never there; between *open* and *close*, the next start finds the open
-plan, and partitions skip the chunks that their row already counts; after *close*, the next batch begins.
+plan, and partitions skip the chunks, and of the next one the changes, that their row already counts; after *close*,
+the next batch begins.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
@@ -41,6 +43,13 @@ class Claim:
     epoch: int
     batch_id: int
     open_batch: OpenBatch | None
+
+
+class Applied(NamedTuple):
+    """How far a partition is in its batch: chunks that are done, and changes of the next one, where that is split."""
+
+    chunks: int
+    step: int = 0
 
 
 def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
@@ -86,7 +95,7 @@ def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch
         )
         _own_or_rollback(cursor, source)
         cursor.executemany(
-            f"REPLACE INTO {meta.partition} (source, part, epoch, batch_id, chunk) VALUES (%s, %s, %s, %s, 0)",
+            f"REPLACE INTO {meta.partition} (source, part, epoch, batch_id, chunk, step) VALUES (%s, %s, %s, %s, 0, 0)",
             [(source, part, epoch, batch.batch_id) for part in range(partitions)],
         )
         cursor.execute("COMMIT")
@@ -118,25 +127,29 @@ def hold(cursor: Any, meta: MetaTables, source: str, epoch: int) -> None:
     _own_or_rollback(cursor, source)
 
 
-def chunks_done(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> int:
-    """How many chunks of this batch the partition has applied. Raises SyncError for a zombie."""
+def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> Applied:
+    """How far the partition is in this batch. Raises SyncError for a zombie."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT chunk FROM {meta.partition} WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
+            f"SELECT chunk, step FROM {meta.partition}"
+            " WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
             (source, part, epoch, batch_id),
         )
         found = cursor.fetchone()
     if found is None:
         raise _fenced_out(source)
-    return int(found[0])
+    return Applied(int(found[0]), int(found[1]))
 
 
-def advance_statement(meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, chunk: int) -> str:
-    """The UPDATE that must hit one row before chunk `chunk` (from 1) may write, in the same transaction."""
+def advance_statement(
+    meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, before: Applied, after: Applied
+) -> str:
+    """The UPDATE that must hit one row before what lies between the two may be written, in the same transaction."""
     name = source.replace("\\", "\\\\").replace("'", "''")
     return (
-        f"UPDATE {meta.partition} SET chunk = {chunk} WHERE source = '{name}' AND part = {part}"
-        f" AND epoch = {epoch} AND batch_id = {batch_id} AND chunk = {chunk - 1}"
+        f"UPDATE {meta.partition} SET chunk = {after.chunks}, step = {after.step}"
+        f" WHERE source = '{name}' AND part = {part} AND epoch = {epoch} AND batch_id = {batch_id}"
+        f" AND chunk = {before.chunks} AND step = {before.step}"
     )
 
 

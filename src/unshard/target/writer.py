@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from unshard.mysql.connection import Endpoint, connect
 
@@ -14,12 +15,23 @@ WRITE_SESSION = {
 """What is written must arrive as it was or not at all: strict, yet zero dates, invalid dates and id 0 pass."""
 
 
+_PACKET_HEAD = 64
+_packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
 def writer(endpoint: Endpoint) -> Any:
     """A new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
     connection = connect(endpoint.with_session(**WRITE_SESSION), "target")
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        cursor.execute("SELECT @@max_allowed_packet")
+        ((_packets[connection],),) = cursor.fetchall()
     return connection
+
+
+def packet_limit(connection: Any) -> int:
+    """The bytes from which on the server of a `writer` takes no statement, with its head."""
+    return int(_packets[connection]) - _PACKET_HEAD
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,185 @@
+"""Chunks that are too large for the target: in pieces, in order, each change once, also when it dies in between."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from row_batches import Target, encoded
+from unshard.errors import SyncError
+from unshard.model.change import Op
+from unshard.model.table import TableName
+from unshard.sync.batch import BatchPlan, Shape
+from unshard.sync.merge import Chunk, Statement
+from unshard.sync.pipeline import apply_partitions
+from unshard.sync.split import smaller
+from unshard.target.meta import MetaTables
+from unshard.target.receipts import Applied, applied
+from unshard.testing.binlog_count import row_events
+from unshard.testing.reference import RowChange
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+TABLES = {
+    "plain": "id INT PRIMARY KEY, v LONGTEXT COLLATE utf8mb4_bin",
+    "twice": "id INT PRIMARY KEY, v INT UNIQUE",
+}
+SHAPE = Shape(1, 1000)
+CACHE_BYTES, PACKET_BYTES = 16384, 65536
+_numbers = itertools.count(20_000)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Target]:
+    """A target whose transactions are at most CACHE_BYTES in its binlog, statements at most PACKET_BYTES."""
+    options = {"max_binlog_cache_size": str(CACHE_BYTES), "max_allowed_packet": str(PACKET_BYTES)}
+    with MariadbServer(options) as server:
+        found = Target(server, "split", TABLES)
+        yield found
+        found.connection.close()
+
+
+def insert(table: str, *row: object) -> RowChange:
+    return RowChange(TableName("split", table), Op.INSERT, after=row)
+
+
+def delete(table: str, *row: object) -> RowChange:
+    return RowChange(TableName("split", table), Op.DELETE, before=row)
+
+
+def fresh(place: Target, table: str) -> BatchPlan:
+    """A batch on connections of its own, into the empty table."""
+    with place.connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {table}")
+    plan = place.batch(SHAPE)
+    return replace(plan, target=plan.target.with_session(wait_timeout=str(next(_numbers))))
+
+
+def reached(place: Target, plan: BatchPlan) -> Applied:
+    return applied(place.connection, plan.meta, "s1", 0, plan.epoch, plan.batch_id)
+
+
+def chunk(*rows: int) -> Chunk:
+    """One with a statement for each number of rows, which are cut at any place."""
+
+    def cut(start: int, end: int) -> tuple[Statement, ...]:
+        ends = list(itertools.accumulate(rows))
+        bounds = [start, *(end_ for end_ in ends if start < end_ < end), end]
+        return tuple(Statement(b"%d" % a, Op.INSERT, 0, b - a) for a, b in itertools.pairwise(bounds))
+
+    return Chunk(1, sum(rows), cut(0, sum(rows)), cut)
+
+
+def test_first_by_statements_then_by_halves_down_to_one() -> None:
+    by_statement = smaller(chunk(4, 1, 2))
+    assert [(piece.start, piece.end, piece.last) for piece in by_statement] == [
+        (0, 4, False),
+        (4, 5, False),
+        (5, 7, True),
+    ]
+    halves = smaller(by_statement[0])
+    assert [(piece.start, piece.end, piece.last) for piece in halves] == [(0, 2, False), (2, 4, False)]
+    assert [(piece.start, piece.end) for piece in smaller(by_statement[2])] == [(5, 6), (6, 7)]
+    assert smaller(by_statement[1]) == ()
+
+
+def test_a_chunk_over_the_binlog_cache_arrives_whole(place: Target) -> None:
+    plan = fresh(place, "plain")
+    rows = [(n, "x" * 500) for n in range(300)]
+    assert place.run(plan, [insert("plain", *row) for row in rows])["plain"].inserted == 300
+    assert place.rows("plain") == sorted(rows, key=repr)
+    assert reached(place, plan) == Applied(1)
+
+
+def test_a_statement_over_the_packet_is_never_sent(place: Target) -> None:
+    plan = fresh(place, "plain")
+    with place.connection.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_binlog_cache_size = 4294967296")
+        try:
+            place.run(plan, [insert("plain", n, "x" * 900) for n in range(300)])
+        finally:
+            cursor.execute(f"SET GLOBAL max_binlog_cache_size = {CACHE_BYTES}")
+        cursor.execute("SELECT COUNT(*), SUM(LENGTH(v)) FROM plain")
+        assert cursor.fetchone() == (300, 300 * 900)
+
+
+def test_changes_of_an_ordered_table_keep_their_order(place: Target) -> None:
+    plan = fresh(place, "twice")
+    changes = [insert("twice", n, n) for n in range(400)]
+    for n in range(400):
+        changes += [delete("twice", n, n), insert("twice", n + 1000, n)]
+    entry = place.run(plan, changes)["twice"]
+    assert (entry.inserted, entry.deleted, entry.missing) == (800, 400, 0)
+    assert sorted(place.rows("twice")) == [(n + 1000, n) for n in range(400)]
+
+
+def test_what_was_missing_in_each_piece_adds_up(place: Target) -> None:
+    place.run(fresh(place, "plain"), [insert("plain", n, "x" * 400) for n in range(300) if n % 100])
+    plan = place.batch(SHAPE)
+    changes = [delete("plain", n, "x" * 400) for n in range(300)]
+    first = place.run(plan, changes)
+    assert first["plain"].missing == 3 and first == place.run(plan, changes)
+
+
+@pytest.mark.parametrize("size", [20_000, 70_000], ids=["cache", "packet"])
+def test_one_row_that_is_too_large_is_told(place: Target, size: int) -> None:
+    plan = fresh(place, "plain")
+    changes = [insert("plain", n, "x" * (size if n == 5 else 10)) for n in range(9)]
+    with pytest.raises(SyncError, match="SYNC-053") as caught:
+        place.run(plan, changes)
+    assert caught.value.where.table == "split.plain"
+    assert ("max_allowed_packet" if size > PACKET_BYTES else "max_binlog_cache_size") in caught.value.cause
+    assert len(place.rows("plain")) == 5
+
+
+@pytest.mark.parametrize("place_of_death", ["sync-piece-commit:2", "sync-piece-after:3", "sync-chunk-before:4"])
+def test_a_death_between_two_pieces(
+    place: Target, place_of_death: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = fresh(place, "plain")
+    place.server.run("RESET MASTER")
+    rows = [(n, "x" * 500) for n in range(100)]
+    changes = encoded(plan, [insert("plain", *row) for row in rows])
+    monkeypatch.setenv("UNSHARD_CRASH_AT", place_of_death)
+    process = get_context("spawn").Process(target=apply_partitions, args=(plan, changes, {0: 0}))
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    monkeypatch.delenv("UNSHARD_CRASH_AT")
+    left = reached(place, plan)
+    assert left.chunks == 0 and left.step == len(place.rows("plain"))
+    ledger = apply_partitions(plan, changes, {0: 0})
+    assert next(iter(ledger.values())).inserted == 100
+    assert place.rows("plain") == sorted(rows, key=repr)
+    assert reached(place, plan) == Applied(1)
+    written = row_events(place.server, [TableName("split", "plain")])
+    assert len(written) == 100 and set(written.values()) == {1}
+
+
+def test_two_attempts_at_once_share_the_work(place: Target) -> None:
+    plan = fresh(place, "plain")
+    changes = encoded(plan, [insert("plain", n, "x" * 300) for n in range(400)])
+    context = get_context("spawn")
+    others = [context.Process(target=apply_partitions, args=(plan, changes, {0: 0})) for _ in range(2)]
+    for other in others:
+        other.start()
+    for other in others:
+        other.join()
+    assert [other.exitcode for other in others] == [0, 0]
+    assert len(place.rows("plain")) == 400 and reached(place, plan) == Applied(1)
+
+
+def test_tables_of_an_earlier_version_get_the_column(place: Target) -> None:
+    meta = MetaTables("split", "old")
+    meta.create(place.connection)
+    with place.connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {meta.partition} DROP COLUMN step")
+        cursor.execute(f"INSERT INTO {meta.partition} (source, part, epoch, batch_id, chunk) VALUES ('s1', 0, 3, 7, 2)")
+    meta.create(place.connection)
+    meta.create(place.connection)
+    assert applied(place.connection, meta, "s1", 0, 3, 7) == Applied(2)
