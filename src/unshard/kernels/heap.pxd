@@ -7,13 +7,16 @@ cdef extern from *:
     #include <malloc.h>
     #endif
 
-    static void keep_freed_memory(void) {
+    static inline void keep_freed_memory(void) {
     #ifdef __GLIBC__
-        mallopt(M_MMAP_THRESHOLD, 32 << 20);
-        mallopt(M_TRIM_THRESHOLD, 64 << 20);
+        static int kept = 0;
+        if (!kept) {
+            kept = mallopt(M_MMAP_THRESHOLD, 32 << 20) && mallopt(M_TRIM_THRESHOLD, 64 << 20);
+        }
     #endif
     }
     """
     # Let the next batch have it, 64 MiB at most: given back, the system has to clear and map every page anew, which
     # takes longer than decoding into it. These are the limits that glibc moves to by itself as blocks become larger.
+    # For a process that decodes, from its first sink on.
     void keep_freed_memory() noexcept

@@ -57,8 +57,6 @@ from cython.cimports.unshard.kernels.strings import read_bytes, read_fixed, read
 from cython.cimports.unshard.kernels.texts import put_of
 from cython.cimports.unshard.kernels.times import read_date, read_datetime, read_time, read_timestamp
 
-keep_freed_memory()
-
 REASONS = ("", "goes beyond the end of its event", "is no value of its type", "passes 2 GiB", "does not fit in memory")
 """What `RowFault.reason` says of a value, by the `Failure` of columns.pxd."""
 
@@ -175,6 +173,7 @@ class RowSink:
     """
 
     def __init__(self, layout: list[tuple[str, int, int, int, bytes | None]], label: Any) -> None:
+        keep_freed_memory()
         self.label = label
         self.count = len(layout)
         self.tables = []
