@@ -45,7 +45,9 @@ def test_any_bytes_of_mysql_give_values_or_a_binlog_error(tmp_path: Path) -> Non
     ways = {
         "plain": ["SET binlog_rows_query_log_events = ON"],
         "compressed": ["SET binlog_transaction_compression = ON"],
-        "partial": ["SET binlog_row_value_options = PARTIAL_JSON", "SET binlog_row_image = MINIMAL"],
+        "packed": ["SET binlog_transaction_compression = ON", "SET binlog_row_value_options = PARTIAL_JSON"],
+        "partial": ["SET binlog_row_value_options = PARTIAL_JSON"],
+        "minimal": ["SET binlog_row_image = MINIMAL", "SET binlog_transaction_compression = ON"],
         "tagged": ["SET gtid_next = 'AUTOMATIC:tag'"],
     }
     with MysqlServer({"binlog_row_metadata": "FULL"}) as server:
