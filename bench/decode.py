@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import data, peers
+from unshard.binlog.extent import BudgetReached, EndOfData, Rotate
 from unshard.binlog.format import read_format
-from unshard.binlog.index import BudgetReached, EndOfData, Rotate, walk
+from unshard.binlog.index import walk
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.table import Table, TableName

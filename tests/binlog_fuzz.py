@@ -23,8 +23,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from unshard.binlog.described import describe_table
+from unshard.binlog.extent import BudgetReached, EndOfData, Rotate
 from unshard.binlog.format import read_format
-from unshard.binlog.index import BudgetReached, EndOfData, Rotate, walk
+from unshard.binlog.index import walk
 from unshard.binlog.listing import Choice, Shown, list_events
 from unshard.binlog.payload import unpack
 from unshard.binlog.rows import decode_range

@@ -7,7 +7,8 @@ from struct import pack
 
 import pytest
 
-from unshard.binlog.index import BudgetReached, EndOfData, Extent, Rotate, walk
+from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate
+from unshard.binlog.index import walk
 from unshard.errors import BinlogError, Where
 
 WHERE = Where(source="s1", file="/relay/mysql-bin.000001")

@@ -43,10 +43,22 @@ def map_table(
     return file.event(19, pack("<IHH", number, 0, 1) + names + columns + optional)
 
 
-def rows(file: File, images: bytes, *, columns: int = 1, code: int = 23, number: int = 1, extra: bytes = b"") -> int:
-    """A row event of full images. Codes from 30 on (version 2) have extra data behind its length, itself counted."""
+def rows(
+    file: File,
+    images: bytes,
+    *,
+    columns: int = 1,
+    code: int = 23,
+    number: int = 1,
+    extra: bytes = b"",
+    last: bool = True,
+) -> int:
+    """A row event of full images, the `last` of its statement.
+
+    Codes from 30 on (version 2) have extra data behind its length, itself counted.
+    """
     present = b"\xff" * ((columns + 7) // 8)
-    head = pack("<IHH", number, 0, 1)
+    head = pack("<IHH", number, 0, last)
     if code >= 30:
         head += pack("<H", 2 + len(extra)) + extra
     return file.event(code, head + packed(columns) + present * (2 if code in (24, 31) else 1) + images)

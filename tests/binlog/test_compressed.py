@@ -12,7 +12,7 @@ from made_events import WHERE, File, offsets, refusal, take, take_all
 from row_images import decode, int_column, map_table, packed, rows, table_of
 
 from unshard.binlog.cuts import splits
-from unshard.binlog.index import BudgetReached, EndOfData, Statement
+from unshard.binlog.extent import BudgetReached, EndOfData, Statement
 from unshard.binlog.payload import LARGEST, NotUnpackedError, unpack
 from unshard.binlog.rows import decode_range
 from unshard.binlog.xa import Completed, Prepared
@@ -160,7 +160,8 @@ def test_a_prepared_xa_transaction_in_a_payload_is_a_stop_of_its_own() -> None:
     assert (before.transactions, before.row_events, before.end, before.stop) == (1, 1, start, BudgetReached())
     gtid = "00010203-0405-0607-0809-0a0b0c0d0e0f:2"
     assert (prepare.end, prepare.transactions) == (start, 0)
-    assert prepare.stop == Prepared("71,,1", start, end, 1, frozenset({TableName("s", "t0")}), 77, gtid)
+    tables, size = frozenset({TableName("s", "t0")}), len(xa_group().data)
+    assert prepare.stop == Prepared("71,,1", start, end, 1, tables, 77, gtid, unpacked=size)
     assert isinstance(commit.stop, Completed)
     ((_, batch),) = decode_range(bytes(file.data), start, end, checksum=True, wanted=always, where=WHERE)
     assert batch.column("v").to_pylist() == [1, 2]

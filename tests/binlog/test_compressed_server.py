@@ -9,7 +9,7 @@ from captured import capture
 from made_events import offsets, take_all
 from test_rows_server import everything_table, random_rows
 
-from unshard.binlog.index import Statement
+from unshard.binlog.extent import Statement
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -4,7 +4,7 @@ from struct import pack
 
 from made_events import File, take
 
-from unshard.binlog.index import BudgetReached, EndOfData, Extent, Rotate, Statement
+from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate, Statement
 from unshard.model.table import TableName
 
 UUID = bytes(range(16))

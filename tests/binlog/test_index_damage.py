@@ -8,8 +8,9 @@ from struct import pack
 import pytest
 from made_events import WHERE, File, offsets, refusal, take, take_all
 
+from unshard.binlog.extent import EndOfData, Extent, Rotate, Statement
 from unshard.binlog.format import read_format
-from unshard.binlog.index import EndOfData, Extent, Rotate, Statement, walk
+from unshard.binlog.index import walk
 from unshard.errors import BinlogError
 
 

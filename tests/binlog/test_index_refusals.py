@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from made_events import File, refusal, take
 
-from unshard.binlog.index import BudgetReached
+from unshard.binlog.extent import BudgetReached
 
 
 @pytest.mark.parametrize("text", ["ROLLBACK", "ROLLBACK TO `a`"])

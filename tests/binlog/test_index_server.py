@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from unshard.binlog.cuts import splits
+from unshard.binlog.extent import EndOfData, Extent, Rotate, Statement
 from unshard.binlog.format import read_format
-from unshard.binlog.index import EndOfData, Extent, Rotate, Statement, walk
+from unshard.binlog.index import walk
 from unshard.errors import BinlogError, Where
 from unshard.model.table import TableName
 from unshard.testing.programs import program

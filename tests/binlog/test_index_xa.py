@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 from made_events import File, refusal, take, take_all
 
-from unshard.binlog.index import BudgetReached, EndOfData
+from unshard.binlog.extent import BudgetReached, EndOfData
 from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement, xid_text
 from unshard.model.table import TableName
 

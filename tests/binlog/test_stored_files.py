@@ -11,9 +11,10 @@ import pytest
 from stored_cases import CASES, STORED
 from tool_values import same
 
+from unshard.binlog.extent import BudgetReached, EndOfData, Rotate, Stop
 from unshard.binlog.format import read_format
 from unshard.binlog.images import ABSENT, Change, Rows
-from unshard.binlog.index import BudgetReached, EndOfData, Rotate, Stop, walk
+from unshard.binlog.index import walk
 from unshard.binlog.listing import Choice, Shown, list_events
 from unshard.cli.binlog import name_statement
 from unshard.errors import BinlogError, Where

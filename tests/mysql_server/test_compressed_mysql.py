@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,11 +34,14 @@ def codes(server: MysqlServer) -> set[int]:
 
 
 @pytest.mark.parametrize(
-    ("image", "by_gtid"), [("FULL", False), ("FULL", True), ("MINIMAL", False)], ids=["position", "gtid", "minimal"]
+    ("image", "by_gtid", "slice_bytes"),
+    [("FULL", False, 0), ("FULL", True, 0), ("MINIMAL", False, 0), ("FULL", False, 2000)],
+    ids=["position", "gtid", "minimal", "slices"],
 )
 def test_every_shape_arrives_from_payloads(
     image: str,
     by_gtid: bool,
+    slice_bytes: int,
     spark: SparkSession,
     packing_mysql: MysqlServer,
     mysql_target: MysqlServer,
@@ -49,7 +53,13 @@ def test_every_shape_arrives_from_payloads(
     files = TaskFiles(
         tmp_path, schema, {"s1": packing_mysql}, mysql_target, shapes.schemas, source={"enable-gtid": by_gtid}
     ).write()
-    with TaskRun(files, spark) as run:
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.sync is not None
+    planner = subtask.sync.planner
+    if slice_bytes:
+        subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=slice_bytes, chunk_rows=5))
+    with run:
         with at_work(*shapes.works):
             run.reach("sync")
             time.sleep(WORK_SECONDS)

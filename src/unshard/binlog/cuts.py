@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from mmap import mmap
 
 from unshard.binlog.events import KIND_TABLE
+from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
+from unshard.binlog.payload import PAYLOAD, Part, Payload
 from unshard.kernels.split import boundaries
 from unshard.kernels.split import slices as cuts
+
+CODE_AT = 4
 
 Data = bytes | memoryview | mmap
 
@@ -20,9 +26,28 @@ def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
     return tuple(boundaries(data, start, end, pieces, KIND_TABLE))
 
 
-def slices(data: Data, start: int, end: int, size: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Pieces of about `size` bytes of an extent, as (offset, offsets of the TABLE_MAPs that it needs from before it).
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Bytes `start` to `end` of the file, or with a `part` that of the payload there.
+
+    `maps` are offsets of the TABLE_MAPs before it that its first rows need.
+    """
+
+    start: int
+    end: int
+    maps: tuple[int, ...] = ()
+    part: Part | None = None
+
+
+def slices(data: Data, start: int, end: int, size: int, *, checksum: bool) -> Iterator[Slice]:
+    """Pieces of an extent that hold about `size` bytes, unpacked.
 
     They cut through transactions and statements: each has to be applied before the next is.
     """
-    return tuple(cuts(data, start, end, size, KIND_TABLE))
+    found = cuts(data, start, end, size, KIND_TABLE)
+    for (begin, maps), after in zip(found, [*(begin for begin, _ in found[1:]), end], strict=True):
+        if data[begin + CODE_AT] == PAYLOAD:
+            body = bytes(data[begin + HEADER_LENGTH : after - CHECKSUM_LENGTH * checksum])
+            yield from (Slice(begin, after, part=part) for part in Payload(body).parts(size))
+        else:
+            yield Slice(begin, after, maps)

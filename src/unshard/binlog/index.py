@@ -6,15 +6,17 @@ decoded later is what the server wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from mmap import mmap
 from pathlib import PurePath
 from struct import unpack_from
 
 from unshard.binlog.events import KIND_TABLE, Event, event_of
+from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate, Statement, Stop
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.gtids import alter_flags, gtid_text, gtid_texts
-from unshard.binlog.payload import NotUnpackedError, unpack
+from unshard.binlog.payload import NotUnpackedError, Payload, unpack
 from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
@@ -27,99 +29,18 @@ Data = bytes | memoryview | mmap
 _TRANSACTIONAL = 0x04
 _START_ALTER, _ROLLBACK_ALTER = 0x02, 0x08
 _QUERY_COMPRESSED = 165
+_PIECE = 16 << 20  # bytes of a payload that are unpacked at a time
 _REASON = {number: name for name, number in REASONS.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class EndOfData:
-    """No whole transaction is left in the data; more may come."""
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetReached:
-    """The extent is as large as it may be, or the next transaction needs an extent of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rotate:
-    """The file ends at `end`. `next_file` is None where the server was shut down: its next file in order follows."""
-
-    next_file: str | None
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
-
-    `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
-    `whole` tells whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
-    with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
-    """
-
-    query: Query
-    start: int
-    at: int
-    end: int
-    timestamp: int
-    gtid: str
-    flags: int
-    whole: bool
-
-    @property
-    def schema(self) -> str:
-        return self.query.schema
-
-    @property
-    def sql(self) -> str:
-        return self.query.sql
-
-    @property
-    def sql_mode(self) -> int:
-        return self.query.sql_mode
-
-    @property
-    def time_zone(self) -> str | None:
-        return self.query.time_zone
-
-    @property
-    def foreign_key_checks(self) -> bool:
-        return self.query.foreign_key_checks
-
-
-Stop = EndOfData | BudgetReached | Rotate | Statement | Prepared | Completed
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
-
-    `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
-    hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table.
-    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction. `gtids` has the
-    last GTID of each domain and server (MariaDB, in order of commit) or merged intervals (MySQL, `uuid:1-5`).
-    """
-
-    start: int
-    end: int
-    transactions: int
-    row_events: int
-    tables: frozenset[TableName]
-    first_timestamp: int
-    last_timestamp: int
-    gtids: tuple[str, ...]
-    stop: Stop
-    partial_images: bool = False
 
 
 def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> Extent:
     """The extent that begins at `start`, an event boundary that an earlier walk or the file's format gave.
 
-    It takes whole transactions until `budget` bytes are used (one at least, however large), a statement, an XA
-    transaction that is prepared or completed, the file's end, or the last whole transaction of `data[:size]`. A
-    transaction that isn't complete yet is left for a later
-    walk and is never an error. `where` names the source and the file for errors. An error is raised only when it is
-    first in the walk: whole transactions before it come as an extent of their own.
+    It takes whole transactions until `budget` bytes are used, packed and unpacked (one at least, however large), a
+    statement, an XA transaction that is prepared or completed, the file's end, or the last whole transaction of
+    `data[:size]`. A transaction that isn't complete yet is left for a later walk and is never an error. `where` names
+    the source and the file for errors. An error is raised only when it is first in the walk: whole transactions
+    before it come as an extent of their own.
 
     Raises BinlogError: 001 and 002 for damage, 004 for an event or statement that is refused, 005 for rows changed by
     a statement, 006 for events out of order, 007 for a rolled-back part that can't be left out, 030 to 032 for a
@@ -187,6 +108,7 @@ class _Walk:
             gtids=gtid_texts(scanner.gtids()),
             stop=stop,
             partial_images=bool(scanner.partial_images),
+            unpacked=scanner.unpacked,
         )
 
     def _table(self, schema: bytes, table: bytes) -> TableName:
@@ -203,20 +125,40 @@ class _Walk:
         return Rotate(body[8:].decode("utf-8", "replace"), self._after())
 
     def _payload(self) -> Extent | None:
-        """Take a group that was packed into one event, by a walk of its own over what is in it."""
-        events = self._unpacked()
-        scanner = Scanner(events, 0, len(events), 1, False, KIND_TABLE)
-        inner = _Walk(events, 0, False, self.where, scanner, self.scanner.offset)
+        """Take a group that was packed into one event, by a walk of its own over what is in it, piece by piece."""
         try:
-            found = inner.extent()
-            stop = found.stop
-            if isinstance(stop, Prepared) and not found.transactions and stop.end == len(events):
-                return self._packed_prepare(stop)
-            if found.end != len(events) or found.transactions != 1 or found.gtids or stop != BudgetReached():
+            payload = Payload(self._body())
+            if self.scanner.exceeds(payload.size):
+                return self._extent(BudgetReached())
+            pieces = payload.pieces(_PIECE)
+            first = next(pieces, b"")
+            if not first:
+                raise self._fault("payload")
+            inner = _Walk(
+                first, 0, False, self.where, Scanner(first, 0, len(first), 1, False, KIND_TABLE), self.scanner.offset
+            )
+            try:
+                return self._take(inner, pieces, payload.size)
+            finally:
+                inner.scanner.close()
+        except NotUnpackedError as error:
+            raise self._not_unpacked(error) from None
+
+    def _take(self, inner: _Walk, pieces: Iterator[bytes], size: int) -> Extent | None:
+        found = inner.extent()
+        for piece in pieces:
+            if found.stop != EndOfData() or found.transactions or inner.scanner.offset != len(inner.data):
                 raise inner._fault("unexpected")
-            self.scanner.take_group(scanner)
-        finally:
-            scanner.close()
+            inner.data = piece
+            inner.scanner.go_on(piece)
+            found = inner.extent()
+        stop = found.stop
+        if isinstance(stop, Prepared) and not found.transactions and stop.end == len(inner.data):
+            return self._packed_prepare(replace(stop, unpacked=size))
+        whole = found.end == len(inner.data) and found.transactions == 1 and not found.gtids
+        if not whole or stop != BudgetReached():
+            raise inner._fault("unexpected")
+        self.scanner.take_group(inner.scanner, size)
         return None
 
     def _packed_prepare(self, packed: Prepared) -> Extent:
@@ -232,8 +174,11 @@ class _Walk:
         try:
             return unpack(self.scanner.event, self._body())
         except NotUnpackedError as error:
-            event = event_of(self.scanner.event).name
-            raise self._error(error.code, str(error), event=event, **error.values) from None
+            raise self._not_unpacked(error) from None
+
+    def _not_unpacked(self, error: NotUnpackedError) -> BinlogError:
+        event = event_of(self.scanner.event).name
+        return self._error(error.code, str(error), event=event, **error.values)
 
     def _query(self) -> Extent | None:
         """Carry out what the text asks for; an extent where it ends one."""
@@ -333,6 +278,7 @@ class _Walk:
                 timestamp=scanner.timestamp,
                 gtid=gtid_text(scanner.group_gtid()),
                 partial_images=bool(scanner.group_partial),
+                unpacked=scanner.group_unpacked,
             )
         )
 

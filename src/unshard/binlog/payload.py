@@ -13,6 +13,8 @@ Pure. Memory is bounded by the event's length and `LARGEST`, whatever the bytes 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from struct import unpack_from
 
 import pyarrow as pa
@@ -26,6 +28,10 @@ _QUERY_FIXED, _ROWS_FIXED = 13, 8
 _ZSTD, _STORED = 0, 255
 _END, _SIZE, _ALGORITHM, _UNPACKED = 0, 1, 2, 3  # fields of a TRANSACTION_PAYLOAD
 _BLOCK, _BLOCK_COST = 128 << 10, 4  # zstd: no block gives more bytes, and none takes fewer
+_HEADER, _LENGTH_AT, _CHUNK = 19, 9, 4 << 20
+_TABLE_MAP, _ROWS_QUERY, _ROWS_FLAGS, _STATEMENT_END = 19, 29, 19 + 6, 0x01
+_ROWS = frozenset({23, 24, 25, 30, 31, 32, 39})
+_IN_STATEMENT = _ROWS | {_ROWS_QUERY}
 _WIDTHS = {252: 2, 253: 3, 254: 8}
 
 
@@ -45,7 +51,7 @@ def unpack(code: int, body: bytes) -> bytes:
     """
     try:
         if code == PAYLOAD:
-            return _payload(body)
+            return Payload(body).whole()
         at = _query_text(body) if code == QUERY else _images(code, body)
         return body[:at] + _inflate(body, at)
     except (IndexError, ValueError) as error:
@@ -54,33 +60,148 @@ def unpack(code: int, body: bytes) -> bytes:
         raise _damaged("it ends within its header") from None
 
 
-def _payload(body: bytes) -> bytes:
-    """The fields have a type, a length and a value each, all three as packed integers; then comes the content."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a payload: bytes `begin` to `end` of its plain events, which may begin within a statement.
+
+    `maps` are the TABLE_MAP events before it that its first rows need.
+    """
+
+    begin: int
+    end: int
+    maps: bytes = b""
+
+
+class Payload:
+    """A TRANSACTION_PAYLOAD's body, opened: `size` is that of its plain events.
+
+    The fields have a type, a length and a value each, all three as packed integers; then comes the content. Raises
+    NotUnpackedError as `unpack` does, here and where it is read.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        try:
+            fields, at = _fields(body)
+        except IndexError:
+            raise _damaged("it ends within its header") from None
+        self._content = memoryview(body)[at:]
+        algorithm = fields.get(_ALGORITHM, _STORED)
+        if fields.get(_SIZE) != len(self._content):
+            raise _damaged(f"it says that it holds {fields.get(_SIZE)} bytes, {len(self._content)} are there")
+        if algorithm not in (_STORED, _ZSTD):
+            raise _unknown(algorithm, "binlog_transaction_compression")
+        self._stored = algorithm == _STORED
+        self.size = len(self._content) if self._stored else _checked(fields.get(_UNPACKED, 0))
+        if not self._stored and self.size > _BLOCK * (len(self._content) // _BLOCK_COST + 1):
+            raise _damaged(f"{len(self._content)} bytes can't hold the {self.size} that it says")
+
+    def whole(self) -> bytes:
+        """All plain events."""
+        if self._stored:
+            return bytes(self._content)
+        try:
+            plain: bytes = pa.decompress(self._content, decompressed_size=self.size, codec="zstd", asbytes=True)
+        except OSError as error:
+            raise _damaged(f"zstd of {self.size} bytes: {error}") from None
+        return plain
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """All plain events in turn, in buffers of whole events: each one event, or at most `size` bytes.
+
+        An event that is cut off stands at the end of the last one.
+        """
+        if self.size <= size:
+            if self.size:
+                yield self.whole()
+            return
+        rest = bytearray()
+        for fresh in self._read(size):
+            rest += fresh
+            while len(rest) > size and (end := _boundary(rest, size)):
+                yield bytes(rest[:end])
+                del rest[:end]
+        while rest:
+            end = _boundary(rest, size) or len(rest)
+            yield bytes(rest[:end])
+            del rest[:end]
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """The same as places, for `part` to read."""
+        at = 0
+        maps: list[bytes] = []
+        for piece in self.pieces(size):
+            yield Part(at, at + len(piece), b"".join(maps))
+            at += len(piece)
+            for begin, end in _events(piece):
+                code = piece[begin + 4]
+                if code == _TABLE_MAP:
+                    maps.append(piece[begin:end])
+                elif code not in _IN_STATEMENT or (code in _ROWS and piece[begin + _ROWS_FLAGS] & _STATEMENT_END):
+                    maps = []
+
+    def part(self, part: Part) -> bytes:
+        """The events of a part, those of `maps` before them."""
+        taken = []
+        at = 0
+        for fresh in self._read(_CHUNK):
+            begin, end = max(part.begin - at, 0), part.end - at
+            if begin < len(fresh) and end > 0:
+                taken.append(fresh[begin:end])
+            at += len(fresh)
+            if at >= part.end:
+                break
+        return part.maps + b"".join(taken)
+
+    def _read(self, size: int) -> Iterator[bytes]:
+        """The plain bytes, `size` at a time. They are as many as the payload says."""
+        source = pa.BufferReader(pa.py_buffer(self._content))
+        stream = source if self._stored else pa.CompressedInputStream(source, "zstd")
+        left = self.size
+        try:
+            while left:
+                fresh: bytes = stream.read(min(size, left))
+                if not fresh:
+                    raise _damaged(f"it does not unpack to the {self.size} bytes that it says")
+                left -= len(fresh)
+                yield fresh
+            if stream.read(1):
+                raise _damaged(f"it unpacks to more than the {self.size} bytes that it says")
+        except OSError as error:
+            raise _damaged(f"zstd of {self.size} bytes: {error}") from None
+
+
+def _events(plain: bytes | bytearray) -> Iterator[tuple[int, int]]:
+    """Where each whole event begins and ends. A Python step an event: for large payloads only."""
+    at = 0
+    while at + _HEADER <= len(plain):
+        (length,) = unpack_from("<I", plain, at + _LENGTH_AT)
+        if length < _HEADER or length > len(plain) - at:
+            return
+        yield at, at + length
+        at += length
+
+
+def _boundary(plain: bytes | bytearray, size: int) -> int:
+    """The last end of an event within `size` bytes, or that of the first event; 0 where that isn't whole."""
+    last = 0
+    for _, end in _events(plain):
+        if end > size:
+            return last or end
+        last = end
+    return last
+
+
+def _fields(body: bytes) -> tuple[dict[int, int], int]:
+    """The values by type, and where the content begins."""
     fields: dict[int, int] = {}
     at = 0
     while True:
         kind, at = _packed(body, at)
         if kind == _END:
-            break
+            return fields, at
         length, at = _packed(body, at)
         fields[kind], _ = _packed(body, at)
         at += length
-    content = memoryview(body)[at:]
-    algorithm = fields.get(_ALGORITHM, _STORED)
-    if fields.get(_SIZE) != len(content):
-        raise _damaged(f"it says that it holds {fields.get(_SIZE)} bytes, {len(content)} are there")
-    if algorithm == _STORED:
-        return bytes(content)
-    if algorithm != _ZSTD:
-        raise _unknown(algorithm, "binlog_transaction_compression")
-    size = _checked(fields.get(_UNPACKED, 0))
-    if size > _BLOCK * (len(content) // _BLOCK_COST + 1):
-        raise _damaged(f"{len(content)} bytes can't hold the {size} that it says")
-    try:
-        plain: bytes = pa.decompress(content, decompressed_size=size, codec="zstd", asbytes=True)
-    except OSError as error:
-        raise _damaged(f"zstd of {size} bytes: {error}") from None
-    return plain
 
 
 def _packed(body: bytes, at: int) -> tuple[int, int]:

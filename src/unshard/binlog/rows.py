@@ -18,7 +18,7 @@ from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
 from unshard.binlog.partial import PartialImages, Present, present_columns
-from unshard.binlog.payload import NotUnpackedError, unpack
+from unshard.binlog.payload import NotUnpackedError, Part, Payload, unpack
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
@@ -72,12 +72,14 @@ def decode_range(
     seq_base: int = 0,
     offsets: bool = False,
     maps: tuple[int, ...] = (),
+    part: Part | None = None,
     where: Where,
 ) -> Decoded:
     """Decode every row event between two event boundaries of one binlog file.
 
     The range begins at a transaction or at the first TABLE_MAP of a statement; where it begins between the rows of a
-    statement, `maps` has the offsets of the statement's TABLE_MAPs. `seq` numbers the changes from
+    statement, `maps` has the offsets of the statement's TABLE_MAPs. Where it is one payload, `part` may say how much
+    of it. `seq` numbers the changes from
     `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
     `seq`. Compressed events may hold more changes than bytes: bases must lie far apart.
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
@@ -87,7 +89,7 @@ def decode_range(
     (event type), 026 (rows without a TABLE_MAP), 030 to 032 (compressed events), 037 (row images without a column),
     038 (changes of a document that is not logged).
     """
-    sinks = _Sinks(wanted, where, offsets=offsets)
+    sinks = _Sinks(wanted, where, offsets=offsets, part=part)
     try:
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
@@ -121,10 +123,11 @@ class _Target:
 class _Sinks:
     """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
 
-    def __init__(self, wanted: Wanted, where: Where, *, offsets: bool) -> None:
+    def __init__(self, wanted: Wanted, where: Where, *, offsets: bool, part: Part | None = None) -> None:
         self._wanted = wanted
         self._where = where
         self._offsets = offsets
+        self._part = part
         self._parsed: dict[bytes, _Mapped] = {}
         self._by_table: dict[int, list[RowSink]] = {}
         self._special: dict[tuple[RowSink, Present, bool], PartialSink] = {}
@@ -172,7 +175,7 @@ class _Sinks:
 
     def unpack(self, code: int, body: bytes, offset: int) -> bytes:
         try:
-            return unpack(code, body)
+            return unpack(code, body) if self._part is None else Payload(body).part(self._part)
         except NotUnpackedError as error:
             values = {"event": event_of(code).name, **error.values}
             raise BinlogError(error.code, _at(self._where, offset), str(error), values) from None

@@ -30,7 +30,7 @@ class Prepared:
 
     `xid` names the transaction on its server, as `xid_text` writes it. What the rows change happens when it is
     committed, and never if it is rolled back. `gtid` is that of the prepare, `timestamp` in unix seconds,
-    `partial_images` as an Extent's.
+    `partial_images` and `unpacked` as an Extent's.
     """
 
     xid: str
@@ -41,6 +41,7 @@ class Prepared:
     timestamp: int
     gtid: str
     partial_images: bool = False
+    unpacked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

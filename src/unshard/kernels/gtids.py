@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # mypy: disallow-untyped-decorators=False, disable-error-code="valid-type,no-any-return"
-"""The body of MySQL's GTID_TAGGED event (code 42), written in the server's own serialization format.
+"""GTIDs as events hold them. MySQL's GTID_TAGGED (code 42) is written in the server's own serialization format:
 
 | part | bytes |
 |---|---|
@@ -20,10 +20,15 @@ lowest bit. Bounds: every read is checked against the body's end first.
 from __future__ import annotations
 
 import cython
-from cython.cimports.unshard.kernels.wire import Bytes
+from cython.cimports.libc.string import memcpy
+from cython.cimports.unshard.kernels.kinds import MARIADB_GTID, MYSQL_GTID
+from cython.cimports.unshard.kernels.wire import Bytes, u64
 
 UUID_LENGTH = cython.declare(cython.int, 16)
 LONGEST_TAG = cython.declare(cython.int, 32)
+HEADER = cython.declare(cython.int, 19)
+MARIADB_BODY = cython.declare(cython.int, 19)
+MYSQL_BODY = cython.declare(cython.int, 25)
 VERSION = cython.declare(cython.ulonglong, 1)
 
 
@@ -109,3 +114,33 @@ def read_tagged(
             return 0
         origin[UUID_LENGTH + index] = at[index]
     return UUID_LENGTH + tag
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def read_gtid(
+    kind: cython.int,
+    event: Bytes,
+    length: cython.longlong,
+    origin: cython.p_uchar,
+    number: cython.pointer(cython.ulonglong),
+) -> cython.int:
+    """Read the GTID of an event with a body of `length` bytes; the length of its origin, 0 for a body that can't be.
+
+    MariaDB's origin is domain and server id, MySQL's the uuid and a tag.
+    """
+    body: Bytes = event + HEADER
+    if kind == MARIADB_GTID:
+        if length < MARIADB_BODY:
+            return 0
+        number[0] = u64(body)
+        memcpy(origin, body + 8, 4)
+        memcpy(origin + 4, event + 5, 4)
+        return 8
+    if kind != MYSQL_GTID:
+        return read_tagged(body, length, origin, number)
+    if length < MYSQL_BODY:
+        return 0
+    memcpy(origin, body + 1, UUID_LENGTH)
+    number[0] = u64(body + 17)
+    return UUID_LENGTH if cython.cast(cython.longlong, number[0]) > 0 else 0

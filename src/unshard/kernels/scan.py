@@ -9,21 +9,18 @@ An event's body is read only when the whole event lies inside the data, and each
 from __future__ import annotations
 
 import cython
-from cython.cimports.libc.string import memcmp, memcpy
+from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.unshard.kernels import kinds
 from cython.cimports.unshard.kernels.checksum import intact
-from cython.cimports.unshard.kernels.gtids import read_tagged
-from cython.cimports.unshard.kernels.row_header import lacks_columns
-from cython.cimports.unshard.kernels.wire import Bytes, u16, u32, u64
+from cython.cimports.unshard.kernels.gtids import read_gtid
+from cython.cimports.unshard.kernels.row_header import lacks_columns, unpacked_size
+from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
 
 HEADER = cython.declare(cython.int, 19)
 CHECKSUM = cython.declare(cython.int, 4)
 QUERY_HEADER = cython.declare(cython.int, 13)
 TABLE_MAP_HEADER = cython.declare(cython.int, 8)
-MARIADB_GTID_BODY = cython.declare(cython.int, 19)
-MYSQL_GTID_BODY = cython.declare(cython.int, 25)
 MARIADB_ORIGIN = cython.declare(cython.int, 8)
-UUID = cython.declare(cython.int, 16)
 SLOTS = cython.declare(cython.int, 1024)
 
 PLACED_ELSEWHERE = cython.declare(cython.int, 0x20 | 0x40)  # artificial, or written by a relay: log_pos isn't its own
@@ -48,8 +45,8 @@ class Scanner:
 
     After `run` handed back, `offset`, `event` and `length` tell the event it stands at (not yet walked over).
     `end` is the last boundary between groups; `transactions`, `row_events`, the timestamps (unix seconds), `tables`,
-    `partial_images` (an image lacks columns) and the GTIDs speak of the whole groups before it, `group_*` of the open
-    one.
+    `partial_images` (an image lacks columns), `unpacked` (bytes that compressed events unpack to) and the GTIDs speak
+    of the whole groups before it, `group_*` of the open one. The budget is one of bytes read and bytes unpacked.
     """
 
     def __init__(
@@ -61,7 +58,6 @@ class Scanner:
         checksum: cython.bint,
         kind_of: bytes,
     ):
-        index: cython.int
         if not 0 <= start <= size <= data.shape[0] or size == 0:
             raise ValueError(f"start {start}, size {size}: outside the {data.shape[0]} bytes of data")
         if len(kind_of) != 256:
@@ -73,13 +69,12 @@ class Scanner:
         self._budget = budget
         self._trailer = CHECKSUM if checksum else 0
         memcpy(self._kinds, cython.cast(cython.p_char, kind_of), 256)
-        for index in range(SLOTS):
-            self._slot_length[index] = 0
+        memset(self._slot_length, 0, cython.sizeof(self._slot_length))
         self.tables = set()
         self._group_tables = []
         self._runs = []
         self.transactions = self.row_events = self.group_rows = self.partial_images = self.group_partial = 0
-        self.first_timestamp = self.last_timestamp = self.timestamp = 0
+        self.first_timestamp = self.last_timestamp = self.timestamp = self.unpacked = self.group_unpacked = 0
         self.state = kinds.OUTSIDE
         self.event = self.group_flags = self.length = self._origin_length = self._last_origin_length = 0
 
@@ -88,6 +83,21 @@ class Scanner:
         self._data = None
         self._base = cython.NULL
         self._size = self.offset
+
+    def go_on(self, data: cython.const[cython.uchar][::1]) -> None:
+        """The events behind those walked over stand in `data`, from its first byte on; `offset` counts from there."""
+        if data.shape[0] == 0:
+            raise ValueError("no bytes to go on with")
+        self._data = data
+        self._base = cython.address(data[0])
+        self._start = -1
+        self._size = data.shape[0]
+        self.offset = 0
+        memset(self._slot_length, 0, cython.sizeof(self._slot_length))
+
+    def exceeds(self, size: int) -> bool:
+        """Whether the group at `offset`, unpacked to `size` bytes, needs a walk of its own."""
+        return self.transactions > 0 and self._used() + size > self._budget
 
     def run(self) -> int:
         """Walk on until something needs a decision; one of `REASONS`."""
@@ -123,10 +133,11 @@ class Scanner:
             self._begin()
         self._commit()
 
-    def take_group(self, packed: Scanner) -> None:
-        """The event at `offset` is the rest of its group, packed: what a scanner of its own found in it."""
+    def take_group(self, packed: Scanner, size: int) -> None:
+        """The event at `offset` is the rest of its group, packed: what a scanner found in the `size` bytes in it."""
         self.group_rows, self.group_partial = packed.row_events, packed.partial_images
         self._group_tables = list(packed.tables)
+        self.group_unpacked = size
         self._commit()
 
     def drop_group_rows(self) -> None:
@@ -163,7 +174,8 @@ class Scanner:
         position: cython.uint
         kind: cython.int
         left: cython.longlong = self._size - self.offset
-        if self.state == kinds.OUTSIDE and self.transactions > 0 and self.end - self._start >= self._budget:
+        used: cython.longlong = self.end - self._start + self.unpacked
+        if self.state == kinds.OUTSIDE and self.transactions > 0 and used >= self._budget:
             return kinds.AT_BUDGET
         if left < HEADER:
             return kinds.AT_END
@@ -194,6 +206,7 @@ class Scanner:
                 return kinds.AT_UNEXPECTED
             self.group_rows += 1
             self.group_partial |= lacks_columns(self.event, at + HEADER, self._body())
+            self.group_unpacked += unpacked_size(self.event, at + HEADER, self._body())
             self.offset += self.length
             return kinds.GO
         if kind in (kinds.TABLE_MAP, kinds.NOTE):
@@ -242,28 +255,14 @@ class Scanner:
             return kinds.AT_STOP
         self._begin()
         self.state = kinds.ANNOUNCED
-        if kind == kinds.MARIADB_GTID:
-            if self._body() < MARIADB_GTID_BODY:
+        if kind != kinds.ANONYMOUS_GTID:
+            self._origin_length = read_gtid(kind, at, self._body(), self._origin, cython.address(self._number))
+            if self._origin_length == 0:
                 return kinds.BAD_BODY
-            self._number = u64(at + HEADER)
-            memcpy(self._origin, at + HEADER + 8, 4)
-            memcpy(self._origin + 4, at + 5, 4)
-            self._origin_length = MARIADB_ORIGIN
+        if kind == kinds.MARIADB_GTID:
             self.group_flags = at[HEADER + 12]
             if not self.group_flags & STANDALONE:
                 self.state = kinds.OPEN
-        elif kind == kinds.MYSQL_GTID:
-            if self._body() < MYSQL_GTID_BODY:
-                return kinds.BAD_BODY
-            memcpy(self._origin, at + HEADER + 1, UUID)
-            self._origin_length = UUID
-            self._number = u64(at + HEADER + 17)
-            if cython.cast(cython.longlong, self._number) <= 0:
-                return kinds.BAD_BODY
-        elif kind == kinds.TAGGED_GTID:
-            self._origin_length = read_tagged(at + HEADER, self._body(), self._origin, cython.address(self._number))
-            if self._origin_length == 0:
-                return kinds.BAD_BODY
         self.offset += self.length
         return kinds.GO
 
@@ -308,8 +307,8 @@ class Scanner:
     @cython.inline
     @cython.exceptval(check=False)
     def _used(self) -> cython.longlong:
-        """Bytes from the start of the walk to the end of the event at `offset`."""
-        return self.offset + self.length - self._start
+        """Bytes from the start of the walk to the end of the event at `offset`, and those that they unpack to."""
+        return self.offset + self.length - self._start + self.unpacked + self.group_unpacked
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -324,7 +323,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def _begin(self) -> cython.void:
         self.group_start = self.offset
-        self.group_rows = self.group_partial = 0
+        self.group_rows = self.group_partial = self.group_unpacked = 0
         self.group_flags = 0
         self._origin_length = 0
 
@@ -334,7 +333,8 @@ class Scanner:
         self.transactions += 1
         self.row_events += self.group_rows
         self.partial_images |= self.group_partial
-        self.group_rows = self.group_partial = 0
+        self.unpacked += self.group_unpacked
+        self.group_rows = self.group_partial = self.group_unpacked = 0
         if self._group_tables:
             self.tables.update(self._group_tables)
             self._group_tables = []

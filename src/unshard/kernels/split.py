@@ -9,10 +9,12 @@ from cython.cimports.unshard.kernels.kinds import (
     MARIADB_GTID,
     MYSQL_GTID,
     NOTE,
+    PAYLOAD,
     ROWS,
     TABLE_MAP,
     TAGGED_GTID,
 )
+from cython.cimports.unshard.kernels.row_header import unpacked_size
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
 
 HEADER = cython.declare(cython.int, 19)
@@ -86,15 +88,18 @@ def slices(
     """Cuts of `data[start:end]` into pieces of about `size` bytes: where each begins, and the TABLE_MAPs it needs.
 
     Unlike `boundaries` this also cuts between the row events of one statement; the offsets of the statement's
-    TABLE_MAPs come with such a piece. A piece is longer than `size` by one event at most. The same bytes give the same
-    pieces. The range has been walked before.
+    TABLE_MAPs come with such a piece. A piece is longer than `size` by one event at most; a compressed row event
+    counts with what it unpacks to, a payload is a piece of its own. The same bytes give the same pieces. The range has
+    been walked before.
     """
     found: list[tuple[int, tuple[int, ...]]] = [(start, ())]
     maps: list[int] = []
     offset: cython.longlong = start
     taken: cython.longlong = start
+    unpacked: cython.longlong = 0
     length: cython.longlong
     kind: cython.int
+    alone: cython.bint = False
     base: Bytes
     table: Bytes
     if not 0 < start <= end <= data.shape[0]:
@@ -111,12 +116,16 @@ def slices(
         if kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID, TAGGED_GTID):
             maps = []
         may_begin: cython.bint = kind == ROWS or kind in (MARIADB_GTID, MYSQL_GTID, ANONYMOUS_GTID, TAGGED_GTID)
-        if offset - taken >= size and (may_begin or (kind == TABLE_MAP and not maps)):
+        due: cython.bint = offset - taken + unpacked >= size and (may_begin or (kind == TABLE_MAP and not maps))
+        if offset > taken and (due or alone or kind == PAYLOAD):
             found.append((offset, tuple(maps)))
             taken = offset
+            unpacked = 0
+        alone = kind == PAYLOAD
         if kind == TABLE_MAP:
             maps.append(offset)
         elif kind == ROWS:
+            unpacked += unpacked_size(base[offset + 4], base + offset + HEADER, length - HEADER)
             if length >= HEADER + ROWS_FLAGS + 2 and u16(base + offset + HEADER + ROWS_FLAGS) & STATEMENT_END:
                 maps = []
         elif kind != NOTE:

@@ -11,6 +11,7 @@ import json
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
+from unshard.binlog.payload import Part
 from unshard.model.change import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
@@ -23,7 +24,7 @@ from unshard.transform.column_mapping import ColumnMapping
 class Range:
     """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`.
 
-    `maps` are offsets of TABLE_MAPs before `start` that its first rows need.
+    `maps` are offsets of TABLE_MAPs before `start` that its first rows need. With a `part` it is that of one payload.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Range:
     end: int
     seq_base: int = 0
     maps: tuple[int, ...] = ()
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from unshard.binlog.extent import Extent, Rotate, Statement
 from unshard.binlog.format import Format, read_format
-from unshard.binlog.index import Extent, Rotate, Statement, walk
+from unshard.binlog.index import walk
 from unshard.binlog.xa import Completed, Prepared
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet

@@ -71,6 +71,7 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
         wanted=wanted,
         seq_base=piece.seq_base,
         maps=piece.maps,
+        part=piece.part,
         where=where,
     )
     if versioned := [images.table.name for images in decoded.partial if images.table.row_end is not None]:

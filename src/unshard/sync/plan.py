@@ -41,7 +41,7 @@ class Planner:
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
         """A new batch over the whole of `work`."""
-        size = work.extent.end - work.extent.start
+        size = work.extent.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
@@ -69,7 +69,7 @@ class Planner:
         shuffled: bool,
         safe: bool,
     ) -> BatchPlan:
-        size = work.extent.end - work.extent.start
+        size = work.extent.size
         sliced = _is_large(size, shape)
         ranges = _slices(work, shape.slice_bytes) if sliced else _ranges(work, self.slots if shuffled else 1)
         return BatchPlan(
@@ -109,13 +109,13 @@ def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
 
 def _slices(work: Rows, size: int) -> tuple[Range, ...]:
     """The ranges of a batch that is too large to be applied at once."""
+    extent = work.extent
     with _mapped(work) as data:
-        cuts = slices(data, work.extent.start, work.extent.end, size)
-    ends = [*(start for start, _ in cuts[1:]), work.extent.end]
-    return tuple(
-        Range(str(work.path), work.path.name, start, end, number << 40, maps)
-        for number, ((start, maps), end) in enumerate(zip(cuts, ends, strict=True))
-    )
+        found = slices(data, extent.start, extent.end, size, checksum=work.checksum)
+        return tuple(
+            Range(str(work.path), work.path.name, one.start, one.end, number << 40, one.maps, one.part)
+            for number, one in enumerate(found)
+        )
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from unshard.binlog.extent import BudgetReached, Extent
 from unshard.binlog.format import read_format
-from unshard.binlog.index import BudgetReached, Extent, walk
+from unshard.binlog.index import walk
 from unshard.binlog.xa import Prepared
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
@@ -75,6 +76,7 @@ def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestam
         row_events=stop.row_events,
         tables=stop.tables,
         partial_images=stop.partial_images,
+        unpacked=stop.unpacked,
         first_timestamp=timestamp or stop.timestamp,
         last_timestamp=timestamp or stop.timestamp,
         stop=BudgetReached(),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from unshard.binlog.index import Statement
+from unshard.binlog.extent import Statement
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context, mariadb_flags

@@ -287,7 +287,7 @@ class SyncUnit:
             reports = self.run_batch(plan)
         except UnshardError as error:
             raise error.at(source=self.source, position=where.position) from error
-        self._flow = self._flow.after(work.extent.end - work.extent.start, time.monotonic() - begun)
+        self._flow = self._flow.after(work.extent.size, time.monotonic() - begun)
         total = balance(reports, shuffled=plan.shuffled, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}

@@ -1,0 +1,98 @@
+"""What a walk over the log gives: a run of whole transactions, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unshard.binlog.query import Query
+from unshard.binlog.xa import Completed, Prepared
+from unshard.model.table import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfData:
+    """No whole transaction is left in the data; more may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """The extent is as large as it may be, or the next transaction needs an extent of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """The file ends at `end`. `next_file` is None where the server was shut down: its next file in order follows."""
+
+    next_file: str | None
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
+
+    `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
+    `whole` tells whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
+    with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
+    """
+
+    query: Query
+    start: int
+    at: int
+    end: int
+    timestamp: int
+    gtid: str
+    flags: int
+    whole: bool
+
+    @property
+    def schema(self) -> str:
+        return self.query.schema
+
+    @property
+    def sql(self) -> str:
+        return self.query.sql
+
+    @property
+    def sql_mode(self) -> int:
+        return self.query.sql_mode
+
+    @property
+    def time_zone(self) -> str | None:
+        return self.query.time_zone
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        return self.query.foreign_key_checks
+
+
+Stop = EndOfData | BudgetReached | Rotate | Statement | Prepared | Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
+
+    `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
+    hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table,
+    `unpacked` the bytes that compressed events hold, beside the extent's own.
+    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction. `gtids` has the
+    last GTID of each domain and server (MariaDB, in order of commit) or merged intervals (MySQL, `uuid:1-5`).
+    """
+
+    start: int
+    end: int
+    transactions: int
+    row_events: int
+    tables: frozenset[TableName]
+    first_timestamp: int
+    last_timestamp: int
+    gtids: tuple[str, ...]
+    stop: Stop
+    partial_images: bool = False
+    unpacked: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes to read and to unpack."""
+        return self.end - self.start + self.unpacked
