@@ -16,7 +16,7 @@ Change = tuple[Op, bytes, bytes | None]
 
 def table(changes: list[Change]) -> pa.Table:
     rows = [
-        {"target": 0, "op": op, "seq": n, "key": key, "old_key": None, "row": row, "part": 0}
+        {"target": 0, "op": op, "seq": n, "key": key, "old_key": None, "row": row, "ordered": False, "part": 0}
         for n, (op, key, row) in enumerate(changes)
     ]
     return pa.Table.from_pylist(rows, schema=ENCODED_SCHEMA)

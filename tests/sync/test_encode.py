@@ -57,7 +57,7 @@ def test_an_update_of_the_key_is_a_delete_and_an_insert() -> None:
 
 def test_an_ordered_table_updates_by_the_old_key() -> None:
     ordered = plan(PRIMARY, SECOND)
-    assert ordered.target.ordered
+    assert ordered.target.tied, "what nobody found the ties of is ordered as a whole"
     found = encoded(
         ordered,
         (Op.INSERT, 0, 1, "a", None),

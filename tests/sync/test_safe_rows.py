@@ -16,10 +16,9 @@ from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.sync.batch import Shape, TablePlan, TargetPlan
-from unshard.sync.compact import compact
 from unshard.sync.encode import encode
 from unshard.sync.merge import merge
-from unshard.sync.order import order
+from unshard.sync.pipeline import arrange
 from unshard.sync.tables import plan_target
 from unshard.testing.servers import MariadbServer
 
@@ -113,9 +112,7 @@ def images(plan: TablePlan, steps: Sequence[set[Row]]) -> pa.RecordBatch:
 
 def statements(plan: TablePlan, steps: Sequence[set[Row]], *, compacted: bool) -> list[bytes]:
     encoded, _ = encode(plan, images(plan, steps), 1, None)
-    changes = pa.Table.from_batches([encoded], ENCODED_SCHEMA)
-    if compacted and not plan.target.ordered:
-        changes = order(compact(changes))
+    changes = arrange(pa.Table.from_batches([encoded], ENCODED_SCHEMA), compacted=compacted)
     targets: dict[int, TargetPlan] = {plan.target.id: plan.target}
     shape = Shape(1, 3)
     return [s.sql for chunk in merge(changes, targets, shape, safe=True) for s in chunk.statements]

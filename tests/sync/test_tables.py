@@ -30,20 +30,41 @@ def table(*keys: tuple[str, ...], columns: tuple[Column, ...] = COLUMNS, prefix:
 
 
 @pytest.mark.parametrize(
-    ("keys", "key", "ordered"),
+    ("keys", "key", "forms"),
     [
-        ([("id",)], ("id",), False),
-        ([("id", "raw")], ("id", "raw"), False),
-        ([("kind",)], ("kind",), False),
-        ([("code",)], ("code",), True),
-        ([("ratio",)], ("ratio",), True),
-        ([("id",), ("raw",)], ("id",), True),
-        ([], ("id", "code", "raw", "ratio", "kind"), True),
+        ([("id",)], ("id",), ()),
+        ([("id", "raw")], ("id", "raw"), ()),
+        ([("kind",)], ("kind",), ()),
+        ([("code",)], ("code",), (("trimmed",),)),
+        ([("ratio",)], ("ratio",), (("exact",),)),
+        ([("id",), ("raw",)], ("id",), (("exact",), ("exact",))),
+        ([], ("id", "code", "raw", "ratio", "kind"), ()),
     ],
 )
-def test_key_and_order(keys: list[tuple[str, ...]], key: tuple[str, ...], ordered: bool) -> None:
+def test_key_and_ties(keys: list[tuple[str, ...]], key: tuple[str, ...], forms: tuple[tuple[str, ...], ...]) -> None:
     plan = plan_target(table(), table(*keys), Where())
-    assert (plan.key, plan.ordered, plan.keyless) == (key, ordered, not keys)
+    assert (plan.key, plan.ordered, plan.keyless) == (key, not keys, not keys)
+    assert tuple(tie.forms for tie in plan.ties) == forms
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        replace(CODE, collation="utf8mb4_hungarian_ci"),
+        replace(CODE, collation="utf8mb4_lt_0900_ai_ci"),
+        replace(CODE, name="other", generated=True),
+        replace(CODE, name="other", has_default=True),
+    ],
+    ids=["hungarian", "lithuanian", "generated", "of the target alone"],
+)
+def test_a_key_whose_values_cannot_be_compared_keeps_the_whole_table_in_order(column: Column) -> None:
+    others = [column] if column.name == "other" else []
+    plan = plan_target(
+        table(("id",)),
+        table(("id",), (column.name,), columns=(ID, *COLUMNS[2:], CODE if column.name == "other" else column, *others)),
+        Where(),
+    )
+    assert plan.ordered and not plan.ties
 
 
 def test_a_prefix_names_no_row() -> None:

@@ -39,9 +39,14 @@ EXCHANGE_SCHEMA = pa.schema(
         pa.field("key", pa.binary(), nullable=False),
         pa.field("old_key", pa.binary()),
         pa.field("row", pa.binary()),
+        pa.field("ordered", pa.bool_(), nullable=False),
     ]
 )
-"""Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`."""
+"""Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`.
+
+An `ordered` change keeps the order of the log among the ordered ones of its partition, uncompacted; the others may pass
+each other as long as changes of one key don't.
+"""
 
 ENCODED_SCHEMA = EXCHANGE_SCHEMA.append(pa.field("part", pa.int32(), nullable=False))
 """The exchange schema with the partition that a change belongs to."""

@@ -99,7 +99,9 @@ class Table:
     def identity(self) -> tuple[str, ...]:
         """The columns that name a row: primary key, else a NOT NULL unique key, else none."""
         nullable = {column.name for column in self.columns if column.nullable}
-        unique = [index for index in self.indexes if index.unique and not any(index.prefixes)]
+        names = {column.name for column in self.columns}  # a key over an expression has a part without a name
+        whole = [index for index in self.unique_keys if not any(index.prefixes)]
+        unique = [index for index in whole if names.issuperset(index.columns)]
         for index in sorted(unique, key=lambda index: (not index.primary, index.name)):
             if not nullable.intersection(index.columns):
                 return index.columns

@@ -28,7 +28,7 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
 from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
 
-_ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, part int"
+_ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
 _REPORT = "report binary"
 _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
@@ -103,7 +103,7 @@ def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
         raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
     yield from changes.to_batches(max_chunksize=100_000)
     marks = [
-        {"target": target, "op": Op.SEEN, "seq": count, "key": b"", "old_key": None, "row": None, "part": 0}
+        {"target": target, "op": Op.SEEN, "seq": count, "key": b"", "ordered": False, "part": 0}
         for target, count in seen.items()
     ]
     yield pa.RecordBatch.from_pylist(marks, schema=ENCODED_SCHEMA)

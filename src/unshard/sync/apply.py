@@ -201,15 +201,17 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
     try:
         connection.query(statement.sql)
+        found = connection.affected_rows()
+        while connection.next_result() == 0:  # many statements in one text
+            found += connection.affected_rows()
     except MySQLdb.Error as error:
         if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
             raise
         connection.query(b"ROLLBACK")
         raise _refusal(error, target, plan) from error
-    found = connection.affected_rows()
     if statement.may_miss == statement.rows:
         missing = 0
-    elif statement.op is Op.UPDATE and not target.ordered:
+    elif statement.upsert:
         records, duplicates = _counts(connection)
         missing = records - duplicates
     elif statement.op in (Op.INSERT, Op.INSERT_SET):

@@ -37,12 +37,31 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Tie:
+    """A unique key of a target: rows that share a value of it may not pass each other.
+
+    `prefixes` holds, by column, the indexed length or 0, `forms` what its values are compared as (`sync.causality`):
+    `exact`, `trimmed` or `folded`.
+    """
+
+    columns: tuple[str, ...]
+    prefixes: tuple[int, ...]
+    forms: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether equal values have equal texts."""
+        return not any(self.prefixes) and set(self.forms) == {"exact"}
+
+
+@dataclass(frozen=True, slots=True)
 class TargetPlan:
     """How one target table is written.
 
     `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
-    table lives in one partition and keeps the order of its changes: its key alone doesn't tell which
-    changes may pass each other. `bytewise` are key columns whose text has to be compared byte by byte, `documents`
+    table lives in one partition and keeps the order of all of its changes. Where the key alone doesn't tell which
+    changes may pass each other, `ties` are all unique keys, and step *causality* finds those that keep their order.
+    `bytewise` are key columns whose text has to be compared byte by byte, `documents`
     those that the target holds as JSON, `times` those of `columns` that it may renew by itself with an UPDATE.
     """
 
@@ -55,6 +74,17 @@ class TargetPlan:
     bytewise: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
+    ties: tuple[Tie, ...] = ()
+
+    @property
+    def tied(self) -> bool:
+        """Whether step *causality* has to look at the table."""
+        return bool(self.ties) and not self.ordered
+
+    @property
+    def several_keys(self) -> bool:
+        """Whether a row can meet another one by more than one key: it is never written as an upsert then."""
+        return len(self.ties) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +106,7 @@ class TablePlan:
         columns = [[c.name, c.definition, c.collation, c.generated] for c in self.table.columns]
         target = self.target
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
-        parts.append(sorted(target.documents))
+        parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
         text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -9,7 +9,7 @@
 
 The first change tells whether the row was there before the batch, the last whether it is there after
 (seeds/001 gives the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now.
-Ordered tables pass through.
+Ordered changes pass by.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from unshard.model.change import Op
 def compact(changes: pa.Table) -> pa.Table:
     """Changes in the order of `seq`, one at most for each (target, key), in the order of their last `seq`.
 
-    `changes` holds no ordered tables. Where an INSERT is followed by a DELETE, the DELETE comes out with an
+    `changes` holds no ordered ones. Where an INSERT is followed by a DELETE, the DELETE comes out with an
     `old_key` (empty), which says that finding nothing is right.
     """
     if len(changes) < 2:

@@ -6,7 +6,7 @@
 | DELETE | | DELETE |
 | UPDATE_BEFORE, UPDATE_AFTER | same | UPDATE |
 | UPDATE_BEFORE, UPDATE_AFTER | changed | DELETE of the old, INSERT of the new |
-| UPDATE_BEFORE, UPDATE_AFTER | ordered table | UPDATE that finds the row by `old_key` |
+| UPDATE_BEFORE, UPDATE_AFTER | ordered or tied table | UPDATE by `old_key`; by `key` where it is free |
 
 `key` and `row` are written so that the texts of neighbouring rows, as they lie in the Arrow buffer, are the
 statement's own list: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
@@ -14,6 +14,7 @@ statement's own list: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,32 @@ def key_separator(target: TargetPlan) -> bytes:
     return b"," if len(target.key) == 1 and not target.keyless else b" OR "
 
 
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What step *causality* found for the images of one table, image by image.
+
+    The text of its key, its partition, whether it is ordered, and whether the first change of its row is an INSERT.
+    """
+
+    key: pa.Array
+    part: np.ndarray
+    ordered: np.ndarray
+    born: np.ndarray
+
+
 def encode(
-    plan: TablePlan, batch: pa.RecordBatch, partitions: int, mine: np.ndarray | None
+    plan: TablePlan,
+    batch: pa.RecordBatch,
+    partitions: int,
+    mine: np.ndarray | None,
+    ties: Ties | None = None,
+    *,
+    compact: bool = True,
 ) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
+
+    All changes are ordered where the table is, or where it is tied and there are no `ties`. `compact` tells whether
+    free changes will be compacted, so that each has the form of what will become of its row.
 
     Returns a batch of ENCODED_SCHEMA in the order of `seq`, and how many changes there were before `mine`
     chose. Called in a Spark task; pure.
@@ -44,14 +67,19 @@ def encode(
     target = plan.target
     op = batch.column(0).to_numpy(zero_copy_only=False)
     before = np.flatnonzero(op == Op.UPDATE_BEFORE)
-    key = keys_of(plan, batch)
+    key = ties.key if ties is not None else keys_of(plan, batch)
     new_op = np.where(op == Op.UPDATE_AFTER, np.int8(Op.UPDATE), op).astype(np.int8)
     kept = np.ones(len(op), dtype=bool)
-    if target.ordered:
+    if ties is not None and target.tied:
         kept[before] = False
+        part, in_order = ties.part, ties.ordered
+    elif target.ordered or target.tied:
+        kept[before] = False
+        in_order = np.ones(len(op), dtype=bool)
         name = pa.array([str(target.name).encode()], pa.binary())
         part = np.full(len(op), partition_of(name, partitions)[0], dtype=np.int32)
     else:
+        in_order = np.zeros(len(op), dtype=bool)
         if len(before):
             same = pc.equal(key.take(pa.array(before)), key.take(pa.array(before + 1))).to_numpy(zero_copy_only=False)
             kept[before[same]] = False
@@ -66,16 +94,21 @@ def encode(
         chosen, keys = batch, key
     else:
         chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
-    new_op, part = new_op[index], part[index]
+    new_op, part, in_order = new_op[index], part[index], in_order[index]
+    assigned = (new_op == Op.UPDATE) & (in_order | target.several_keys)
+    if ties is not None and target.several_keys and compact:
+        free = ~in_order & (new_op != Op.DELETE)
+        assigned = np.where(free, ~ties.born[index], assigned)
     seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
-    old_key = _old_keys(key, index, new_op) if target.ordered else pa.nulls(len(index), pa.binary())
+    old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
         pa.array(np.full(len(index), target.id, dtype=np.int32)),
         pa.array(new_op),
         pa.array(seq),
         keys,
         old_key,
-        _rows(plan, chosen, new_op),
+        _rows(plan, chosen, assigned, (new_op != Op.DELETE) & ~assigned),
+        pa.array(in_order),
         pa.array(part),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA), seen
@@ -99,19 +132,19 @@ def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
     return render(arrays, prefixes, end + b")" + key_separator(target), bare)
 
 
-def _old_keys(key: pa.Array, index: np.ndarray, op: np.ndarray) -> pa.Array:
-    """The key before the change for UPDATEs (its image lies one above), null for the rest."""
-    return key.take(pa.array(np.maximum(index - 1, 0), mask=op != Op.UPDATE))
+def _old_keys(key: pa.Array, index: np.ndarray, updated: np.ndarray) -> pa.Array:
+    """The key before the change where `updated` holds (its image lies one above), null for the rest."""
+    if not updated.any():
+        return pa.nulls(len(index), pa.binary())
+    return key.take(pa.array(np.maximum(index - 1, 0), mask=~updated))
 
 
-def _rows(plan: TablePlan, batch: pa.RecordBatch, op: np.ndarray) -> pa.Array:
-    """The new values: a VALUES tuple, or assignments for an UPDATE of an ordered table; null for DELETE."""
-    if not plan.target.ordered:
-        return _scatter(_tuples(plan, batch, op != Op.DELETE), op != Op.DELETE)
-    updates = op == Op.UPDATE
-    inserts = op == Op.INSERT
-    assigned = _scatter(assignments(plan, batch, updates), updates)
-    return pc.coalesce(assigned, _scatter(_tuples(plan, batch, inserts), inserts))
+def _rows(plan: TablePlan, batch: pa.RecordBatch, assigned: np.ndarray, listed: np.ndarray) -> pa.Array:
+    """The new values: assignments, or a VALUES tuple where they are `listed`; null for the rest."""
+    tuples = _scatter(_tuples(plan, batch, listed), listed)
+    if not assigned.any():
+        return tuples
+    return pc.coalesce(_scatter(assignments(plan, batch, assigned), assigned), tuples)
 
 
 def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:

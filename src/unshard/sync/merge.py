@@ -6,16 +6,16 @@
 | INSERT of some columns | `INSERT INTO … SET …` | one |
 | UPDATE | `INSERT INTO … VALUES (…),(…) ON DUPLICATE KEY UPDATE …` | many |
 | DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
-| UPDATE, ordered table | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| UPDATE, free, several unique keys | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
+| UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
 | *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
-| UPDATE, ordered table | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
+| UPDATE, ordered | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
 
 In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
 the row of that key itself, so a DELETE before it is only written where the key has changed.
 
-An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one are
-ordered, so they never get it.
+An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one never get it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class Keys:
 class Statement:
     """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row.
 
-    `keys` are those of an UPDATE or DELETE.
+    `keys` are those of an UPDATE or DELETE. `upsert` tells an UPDATE that goes by ON DUPLICATE KEY; any other of many
+    rows is as many statements in one text.
     """
 
     sql: bytes
@@ -93,6 +94,7 @@ class Statement:
     rows: int
     may_miss: int = 0
     keys: Keys | None = field(default=None, compare=False, repr=False)
+    upsert: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ class _Columns:
     old_key: _Texts
     flagged: np.ndarray
     row: _Texts
+    ordered: np.ndarray
 
 
 def merge(
@@ -149,9 +152,10 @@ def merge(
         old_key=_Texts.of(changes.column("old_key")),
         flagged=changes.column("old_key").is_valid().to_numpy(),
         row=_Texts.of(changes.column("row")),
+        ordered=changes.column("ordered").to_numpy(),
     )
     sizes = np.cumsum(columns.key.sizes().astype(np.int64) + columns.row.sizes() + columns.old_key.sizes())
-    kinds = columns.target.astype(np.int64) * 16 + columns.op
+    kinds = (columns.target.astype(np.int64) * 16 + columns.op) * 2 + columns.ordered
     turns = np.flatnonzero(np.diff(kinds)) + 1
     for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), before + 1):
         cut = partial(_cut, columns, targets, sizes, shape, turns, start, safe=safe)
@@ -201,7 +205,7 @@ def _statements(
     target = targets[int(columns.target[start])]
     op = Op(int(columns.op[start]))
     alone = not shape.multiple_rows or op is Op.INSERT_SET
-    alone = alone or (target.ordered and op is Op.UPDATE) or (target.keyless and op is Op.DELETE)
+    alone = alone or (op is Op.UPDATE and bool(columns.ordered[start])) or (target.keyless and op is Op.DELETE)
     window = sizes[start:end] - (sizes[start - 1] if start else 0)
     for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
         first, last = start + a, start + b
@@ -210,14 +214,20 @@ def _statements(
             continue
         may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
         keys = _keys(columns, target, op, first, last)
-        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss, keys)
+        upsert = op is Op.UPDATE and not _by_condition(columns, target, first)
+        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss, keys, upsert)
+
+
+def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
+    """Whether the UPDATE at `place` finds its row by WHERE."""
+    return bool(columns.ordered[place]) or target.several_keys
 
 
 def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
     if op is Op.DELETE:
         return Keys(columns.key, target, start, end, columns.flagged[start:end])
     if op is Op.UPDATE:
-        texts = columns.old_key if target.ordered else columns.key
+        texts = columns.old_key if columns.ordered[start] else columns.key
         return Keys(texts, target, start, end, np.zeros(end - start, dtype=bool))
     return None
 
@@ -229,7 +239,7 @@ def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -
         yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
         return
     rows = columns.row.slice(start, end)
-    if op is Op.INSERT or not target.ordered:
+    if op is Op.INSERT or not columns.ordered[start]:
         yield Statement(b"REPLACE" + _insert(target)[len(b"INSERT") :] + rows[:-1], op, target.id, count, count)
         return
     old_key = columns.old_key.slice(start, end)
@@ -249,9 +259,15 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
         return b"INSERT INTO " + table + b" SET " + rows
     if op is Op.INSERT:
         return _insert(target) + rows[:-1]
-    if target.ordered:
+    if columns.ordered[start]:
         where = _where(target, columns.old_key.slice(start, end))
         return b"UPDATE " + table + b" SET " + rows + b" WHERE " + where + b" LIMIT 1"
+    if target.several_keys:
+        return b";".join(
+            b"UPDATE %b SET %b WHERE %b"
+            % (table, columns.row.slice(at, at + 1), _where(target, columns.key.slice(at, at + 1)))
+            for at in range(start, end)
+        )
     # A list of one row gives no count of duplicates (mysql_info), so a lone row is named twice.
     values = rows[:-1] if end - start > 1 else rows + rows[:-1]
     return _insert(target) + values + b" ON DUPLICATE KEY UPDATE " + _assign_values(target)

@@ -83,6 +83,7 @@ def encode_partial(
         key,
         old_key,
         row,
+        pa.array(np.ones(seen, dtype=bool)),
         pa.array(np.full(seen, part, dtype=np.int32)),
     ]
     encoded = pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA)

@@ -2,7 +2,7 @@
 
 Before the exchange a step sees the changes of a byte range, behind it those of a partition::
 
-    decode ▸ versions ▸ map ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+    decode ▸ versions ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
 *Filter* and *route* are decided by name when the batch is planned (`sync.tables`): a table that a rule drops has
 no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either each task
@@ -33,8 +33,9 @@ from unshard.model.position import Position
 from unshard.model.table import Table
 from unshard.sync.apply import apply
 from unshard.sync.batch import BatchPlan, Range, TablePlan
+from unshard.sync.causality import find_ties
 from unshard.sync.compact import compact
-from unshard.sync.encode import encode
+from unshard.sync.encode import Ties, encode
 from unshard.sync.ledger import Entry, Ledger, Report, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order
@@ -95,17 +96,31 @@ def _where(plan: BatchPlan, images: PartialImages) -> Where:
     return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
 
 
+def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
+    """Step *causality*: by table, the ties of its rows; None where the table needs none."""
+    found: list[Ties | None] = [None] * len(images)
+    tied: dict[int, list[int]] = {}
+    for place, (table, batch) in enumerate(images):
+        if table.target.tied and isinstance(batch, pa.RecordBatch):
+            tied.setdefault(table.target.id, []).append(place)
+    for places in tied.values():
+        batches = [(table, batch) for table, batch in (images[place] for place in places)]
+        for place, ties in zip(places, find_ties(batches, plan.shape.partitions), strict=True):
+            found[place] = ties
+    return found
+
+
 def encode_changes(
-    plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None
+    plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None, ties: Sequence[Ties | None] | None = None
 ) -> tuple[pa.Table, dict[int, int]]:
     """Step *encode*: one table of ENCODED_SCHEMA in the order of the log, and the changes seen by target id."""
     seen: Counter[int] = Counter()
     batches = []
-    for table, batch in images:
+    for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
         if isinstance(batch, PartialImages):
             encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, _where(plan, batch))
         else:
-            encoded, changes = encode(table, batch, plan.shape.partitions, mine)
+            encoded, changes = encode(table, batch, plan.shape.partitions, mine, tied, compact=plan.shape.compact)
         batches.append(encoded)
         seen[table.target.id] += changes
     found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
@@ -128,8 +143,10 @@ def run_share(payload: bytes) -> bytes:
             clock.lap("decode")
             images = map_columns(plan, images)
             clock.lap("map")
-            changes, here = encode_changes(plan, images, np.array(list(chunks), dtype=np.int32))
-            del images
+            ties = tie_rows(plan, images)
+            clock.lap("causality")
+            changes, here = encode_changes(plan, images, np.array(list(chunks), dtype=np.int32), ties)
+            del images, ties
             seen.update(here)
             clock.lap("encode")
             ledgers.append(apply_partitions(plan, changes, chunks))
@@ -165,16 +182,20 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, before: int = 
     if not len(changes):
         return {}, before
     targets = plan.targets()
-    ordered_ids = pa.array([target.id for target in targets.values() if target.ordered], pa.int32())
-    is_ordered = pc.is_in(changes.column("target"), ordered_ids)
-    free = changes.filter(pc.invert(is_ordered))
-    if plan.shape.compact:
-        free = order(compact(free))
-    ready = pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
+    ready = arrange(changes, compacted=plan.shape.compact)
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
     applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before)
     return add_up([dropped, applied]), last
+
+
+def arrange(changes: pa.Table, *, compacted: bool) -> pa.Table:
+    """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied."""
+    is_ordered = changes.column("ordered")
+    free = changes.filter(pc.invert(is_ordered))
+    if compacted:
+        free = order(compact(free))
+    return pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
 
 
 def _by_target(changes: pa.Table) -> Counter[int]:

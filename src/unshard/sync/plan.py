@@ -6,7 +6,7 @@ import itertools
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.binlog.cuts import slices, splits
@@ -43,6 +43,8 @@ class Planner:
         """A new batch over the whole of `work`."""
         size = work.extent.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
+        # a task that sees one range can't tell what ties its rows to those of another
+        shuffled = shuffled and not any(table.target.tied for table in tables)
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
@@ -71,6 +73,10 @@ class Planner:
     ) -> BatchPlan:
         size = work.extent.size
         sliced = _is_large(size, shape)
+        if safe:
+            tables = tuple(_in_order(table) for table in tables)
+        # rows that are free in one slice and tied in the next change their partition: one task waits in between
+        alone = sliced and any(table.target.tied for table in tables)
         ranges = _slices(work, shape.slice_bytes) if sliced else _ranges(work, self.slots if shuffled else 1)
         return BatchPlan(
             source=self.source,
@@ -84,12 +90,17 @@ class Planner:
             tables=tables,
             meta=self.meta,
             target=self.target,
-            shares=1 if size <= SMALL_BYTES else min(self.slots, shape.partitions),
+            shares=1 if size <= SMALL_BYTES or alone else min(self.slots, shape.partitions),
             shuffled=shuffled,
             sliced=sliced,
             safe=safe,
             on_missing_row=self.on_missing_row,
         )
+
+
+def _in_order(plan: TablePlan) -> TablePlan:
+    """A REPLACE may take rows away that are tied by what an earlier run left: such tables keep their order."""
+    return replace(plan, target=replace(plan.target, ordered=True)) if plan.target.tied else plan
 
 
 def _is_large(size: int, shape: Shape) -> bool:

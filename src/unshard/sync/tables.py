@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.model.shape import misfits
-from unshard.model.table import Column, Table, TableName
+from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.defaults import constant_defaults
-from unshard.sync.batch import TablePlan, TargetPlan
+from unshard.sync.batch import TablePlan, TargetPlan, Tie
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
@@ -19,6 +19,11 @@ RENEWED = frozenset({"timestamp", "datetime"})
 """Types that ON UPDATE CURRENT_TIMESTAMP is for."""
 
 FLOATING = frozenset({"float", "double"})
+EXACT_TEXTS = frozenset({"float", "double", "decimal", "bit", "enum", "binary"})
+ODD_COLLATIONS = ("hungarian", "_hu_", "lithuanian", "_lt_", "macce")
+"""Parts of the names of collations where `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
+
+_OVERLAPS = "WITHOUT OVERLAPS"
 
 
 @dataclass(slots=True)
@@ -79,8 +84,19 @@ class TableRules:
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]
+        plans = self._comparable(plans)
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
+
+    @staticmethod
+    def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
+        """The plans, in order where the tables of one target don't write the values of its keys alike."""
+        targets = {plan.target.name for plan in plans if plan.target.tied}
+        unlike = {name for name in targets if not _alike(plan for plan in plans if plan.target.name == name)}
+        return [
+            replace(plan, target=replace(plan.target, ordered=True)) if plan.target.name in unlike else plan
+            for plan in plans
+        ]
 
     def _plan(self, name: TableName) -> TablePlan:
         if name not in self._known:
@@ -127,8 +143,47 @@ def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
         plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times)
         return replace(plan, bytewise=text, documents=json)
     own = tuple(upstream.column(name).name for name in key)
-    ordered = len(target.unique_keys) > 1 or any(_ambiguous(target.column(name)) for name in key)
-    return TargetPlan(0, target.name, columns, own, ordered=ordered, times=times)
+    plan = TargetPlan(0, target.name, columns, own, times=times)
+    if len(target.unique_keys) == 1 and not any(_ambiguous(target.column(name)) for name in key):
+        return plan
+    ties = [_tie(upstream, target, index) for index in target.unique_keys]
+    known = tuple(tie for tie in ties if tie is not None)
+    if len(known) < len(ties) or _OVERLAPS in target.create_sql.upper():
+        return replace(plan, ordered=True)
+    return replace(plan, ties=known)
+
+
+def _tie(upstream: Table, target: Table, index: Index) -> Tie | None:
+    """What ties rows by that key, None where the images don't tell: its values are the target's, or fold oddly."""
+    there = {column.name.lower(): column for column in upstream.columns if not column.generated}
+    own = [there.get((name or "").lower()) for name in index.columns]
+    forms = [_form(target.column(column.name)) for column in own if column is not None]
+    if len(forms) < len(own) or None in forms:
+        return None
+    names = tuple(column.name for column in own if column is not None)
+    return Tie(names, index.prefixes, tuple(form for form in forms if form is not None))
+
+
+def _form(column: Column) -> str | None:
+    """As what values of a key's column are compared by step *causality*; None where nothing is coarse enough."""
+    if column.generated or column.type == "set":
+        return None
+    if not column.text_with_collation or column.type == "enum":
+        return "exact"
+    collation = column.collation or ""
+    if collation.endswith("_bin"):
+        return "trimmed"
+    return None if any(name in collation for name in ODD_COLLATIONS) else "folded"
+
+
+def _alike(plans: Iterable[TablePlan]) -> bool:
+    """Whether the source tables of one target write equal values of its keys with equal texts."""
+    written = set()
+    for plan in plans:
+        names = {name for tie in plan.target.ties for name in tie.columns}
+        columns = [column for column in plan.table.columns if column.name in names]
+        written.add(tuple((c.name.lower(), c.type if c.type in EXACT_TEXTS else "", c.scale, c.fsp) for c in columns))
+    return len(written) == 1
 
 
 def _ambiguous(column: Column) -> bool:
