@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ShapeSet
+from shape_set import ALL_SHAPES, ShapeSet
 from task_runs import TaskFiles, TaskRun, at_work
 from unshard.sync import plan as planning
 from unshard.sync.unit import SyncUnit
@@ -18,6 +18,10 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 WORK_SECONDS = 3.0
+TIED = frozenset({"several_unique", "string_key", "composite_key"})
+UNTIED = {name: shape for name, shape in ALL_SHAPES.items() if name not in TIED}
+"""Rows of the others may be tied to each other, which ranges that are decoded apart can't tell: never shuffled."""
+
 WAYS: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "not compacted": {"syncer": {"compact": False}},
@@ -74,7 +78,7 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
 ) -> None:
     monkeypatch.setattr(planning, "SHUFFLE_SLOTS", 1)
     monkeypatch.setattr(planning, "SHUFFLE_BYTES", 0)
-    shapes = ShapeSet.create(source_server, schema, rows=300, seed=5)
+    shapes = ShapeSet.create(source_server, schema, rows=300, seed=5, shapes=UNTIED)
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, shapes.schemas).write()
     run = TaskRun(files, spark)
     (subtask,) = run.crew.subtasks
