@@ -195,3 +195,24 @@ def test_ctrl_c_at_any_time(
         command.catch_up()
         stopped_well(command)
     assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_batch_that_outlasts_the_stop_is_finished_by_the_next_start(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    run = TaskRun(files, spark).start()
+    run.catch_up()
+    run.crew.wait_on_stop = 0.5
+    with row_held(target, name.quoted):
+        source.run(f"UPDATE {name.quoted} SET k = k + 1")
+        wait_until(lambda: stands_still(target), "in the middle of a batch")
+        begun = time.monotonic()
+        run.stop()
+        assert time.monotonic() - begun < STOP_SECONDS
+    assert run.crew.subtasks[0].broken_off
+    assert target.query(f"SELECT state FROM {files.meta}.{files.name}_apply_batch") == [("open",)]
+    with TaskRun(files, spark) as again:
+        again.catch_up()
+    assert not again.crew.subtasks[0].broken_off
+    assert_exactly_once(source, target, work.plan.names)

@@ -39,15 +39,22 @@ def run(
     log: Annotated[Path, typer.Option("--log", metavar="FILE", help="Where Spark's and our own log lines go.")] = Path(
         "unshard.log"
     ),
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait-time-on-stop", min=0, metavar="SECONDS", help="Time that a stop gives the batch in hand to end."
+        ),
+    ] = 10.0,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
-    Ctrl-C finishes the batch in hand and stops; the same command goes on from there. Exit code 0: done or stopped
+    Ctrl-C finishes the batch in hand and stops; one that takes too long is left to the next start. The same command
+    goes on from there. Exit code 0: done or stopped
     by hand, 1: an error, told on the terminal, 2: wrong use.
     """
     from unshard.cli.run import run_task
 
-    _guarded(lambda: run_task(task, source, log, Console()))
+    _guarded(lambda: run_task(task, source, log, Console(), wait))
 
 
 @app.command()

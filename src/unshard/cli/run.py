@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,9 +22,18 @@ from unshard.worker.build import build_subtasks
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.subtask import Subtask
 
+WAIT_ON_STOP_SECONDS = 10.0
+"""DM's `wait-time-on-stop`: how long a batch in hand may take to its end before it is broken off."""
 
-def run_task(task_path: Path, source_paths: Sequence[Path], log_file: Path, console: Console) -> None:
-    """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed.
+
+def run_task(
+    task_path: Path,
+    source_paths: Sequence[Path],
+    log_file: Path,
+    console: Console,
+    wait_on_stop: float = WAIT_ON_STOP_SECONDS,
+) -> None:
+    """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
@@ -34,19 +44,25 @@ def run_task(task_path: Path, source_paths: Sequence[Path], log_file: Path, cons
     configs = plan_subtasks(task, sources)
     configure(log_file)
     with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
-        crew = Crew(build_subtasks(configs, spark))
+        crew = Crew(build_subtasks(configs, spark), wait_on_stop)
         with _signals(crew.stop, console):
             crew.start()
             show(console, crew.readings, crew.ended)
         crew.join()
+    for subtask in crew.subtasks:
+        if subtask.broken_off:
+            console.print(
+                f"{subtask.source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it"
+            )
     console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
 
 
 @dataclass(slots=True)
 class Crew:
-    """The threads of a run. The first failure stops the others; each finishes the batch in hand."""
+    """The threads of a run. The first failure stops the others; each has `wait_on_stop` seconds to end its batch."""
 
     subtasks: tuple[Subtask, ...]
+    wait_on_stop: float = WAIT_ON_STOP_SECONDS
     stop: Event = field(default_factory=Event)
     ended: Event = field(default_factory=Event)
     errors: list[BaseException] = field(default_factory=list)
@@ -60,7 +76,7 @@ class Crew:
             thread = Thread(target=self._run, args=(subtask,), name=f"subtask {subtask.source}")
             self._threads.append(thread)
             thread.start()
-        Thread(target=self._cancel_copies, name="canceller", daemon=True).start()
+        Thread(target=self._cancel, name="canceller", daemon=True).start()
 
     def join(self) -> None:
         """Wait for all threads. Raises the first failure; those of other sources are in the log."""
@@ -72,12 +88,18 @@ class Crew:
     def readings(self) -> list[SubtaskStatus]:
         return [subtask.status() for subtask in self.subtasks]
 
-    def _cancel_copies(self) -> None:
-        """From a stop on, end dumps and loads; again and again, for one may just be about to begin."""
+    def _cancel(self) -> None:
+        """From a stop on, end dumps and loads, and batches when their time is over.
+
+        Again and again, for one may just be about to begin.
+        """
         self.stop.wait()
+        deadline = time.monotonic() + self.wait_on_stop
         while not self.ended.wait(0.5):
             for subtask in self.subtasks:
                 subtask.cancel_copy()
+                if time.monotonic() >= deadline:
+                    subtask.cancel_sync()
 
     def _run(self, subtask: Subtask) -> None:
         log = logger("run", source=subtask.source)

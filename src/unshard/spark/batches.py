@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 
 from unshard.errors import EngineError, UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.spark.jobs import run_tasks
+from unshard.spark.jobs import run_tasks, tagged
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
 from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
@@ -34,16 +34,17 @@ _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
 
 
-def run_batch(spark: SparkSession, plan: BatchPlan) -> list[Report]:
+def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> list[Report]:
     """Run the batch and return its reports. Safe to run again: receipts skip what is applied.
 
-    Raises the UnshardError that a task met, or EngineError when Spark itself fails.
+    Raises the UnshardError that a task met, or EngineError when Spark itself fails or `interrupt` ended the tag's jobs.
     """
     if plan.shuffled:
-        reports = _shuffled(spark, plan)
+        with tagged(spark, tag):
+            reports = _shuffled(spark, plan)
     else:
         payloads = [pickle.dumps((plan, share)) for share in range(plan.shares)]
-        reports = [pickle.loads(result) for result in run_tasks(spark, payloads, run_attempt)]
+        reports = [pickle.loads(result) for result in run_tasks(spark, payloads, run_attempt, tag=tag)]
     for report in reports:
         if report.error is not None:
             raise error_from_dict(report.error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -28,15 +29,23 @@ def run_tasks(
     `tag` can be ended by `interrupt`.
     """
     results: list[bytes] = []
-    if tag is not None:
-        _add_tag(spark, tag)
-    try:
+    with tagged(spark, tag):
         for start in range(0, len(payloads), WAVE):
             results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
-    finally:
-        if tag is not None:
-            _remove_tag(spark, tag)
     return results
+
+
+@contextmanager
+def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
+    """Jobs that this thread starts meanwhile bear the tag, so that `interrupt` can end them; None: no tag."""
+    if tag is None:
+        yield
+        return
+    _add_tag(spark, tag)
+    try:
+        yield
+    finally:
+        _remove_tag(spark, tag)
 
 
 def interrupt(spark: SparkSession, tag: str) -> None:

@@ -95,11 +95,20 @@ def _build(
     if config.mode in ("full", "all", "load"):
         load = _load(config, target, load_tables, directory, work, slots)
     sync = None
+    sync_tag = f"unshard-sync-{config.source_id}".replace(",", "_")
     if relay is not None:
-        sync = _sync(config, source, target, meta, relay, partial(run_batch, spark), merged, slots)
+        sync = _sync(config, source, target, meta, relay, partial(run_batch, spark, tag=sync_tag), merged, slots)
         statements.append(sync.statements)
     return Subtask(
-        config.source_id, beginning, relay, dump, load, sync, UpstreamWatch(source), partial(interrupt, spark, tag)
+        config.source_id,
+        beginning,
+        relay,
+        dump,
+        load,
+        sync,
+        UpstreamWatch(source),
+        partial(interrupt, spark, tag),
+        partial(interrupt, spark, sync_tag),
     )
 
 

@@ -45,12 +45,15 @@ class Subtask:
     sync: SyncUnit | None
     watch: UpstreamWatch | None = None
     interrupt: Callable[[], None] = lambda: None
+    interrupt_sync: Callable[[], None] = lambda: None
     unit: str = "starting"
+    broken_off: bool = False
     since: float = field(default_factory=time.monotonic)
 
     def run(self, stop: Event) -> None:
         """Run every unit that is not finished; returns at the end of a full copy, or once `stop` is set.
 
+        `broken_off` tells then that a batch was ended by `cancel_sync`: the next start finishes it.
         Raises the UnshardError that stopped a unit. May be called again, also in another process.
         """
         try:
@@ -58,6 +61,7 @@ class Subtask:
         except EngineError:
             if not stop.is_set():
                 raise
+            self.broken_off = self.unit == "sync"
         finally:
             if self.relay is not None:
                 self.relay.stop()
@@ -67,6 +71,11 @@ class Subtask:
         """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time."""
         if self.unit in ("dump", "load"):
             self.interrupt()
+
+    def cancel_sync(self) -> None:
+        """End the batch in hand, once `stop` is set and its time is over. It stays open with its receipts."""
+        if self.unit == "sync":
+            self.interrupt_sync()
 
     def status(self) -> SubtaskStatus:
         """A reading of the unit that runs."""
