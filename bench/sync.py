@@ -42,7 +42,7 @@ def measure(spark: SparkSession, folder: Path, shape: str) -> dict[str, float]:
                 work.start()
                 work.until(end_of(source))
                 ours = time.perf_counter() - begun
-            status = work.subtask.sync.meter.read(time.time())  # type: ignore[union-attr]
+            status = work.subtask.sync.meter.read(time.monotonic(), None)  # type: ignore[union-attr]
             work.stop()
             _compare(source, target, shape)
         with MariadbServer(BIG) as target:

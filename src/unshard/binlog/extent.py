@@ -76,8 +76,9 @@ class Extent:
     `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
     hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table,
     `unpacked` the bytes that compressed events hold, beside the extent's own.
-    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction. `gtids` has the
-    last GTID of each domain and server (MariaDB, in order of commit) or merged intervals (MySQL, `uuid:1-5`).
+    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction; the last has
+    microseconds where the log has them (MySQL 8). `gtids` has the last GTID of each domain and server (MariaDB, in
+    order of commit) or merged intervals (MySQL, `uuid:1-5`).
     """
 
     start: int
@@ -86,7 +87,7 @@ class Extent:
     row_events: int
     tables: frozenset[TableName]
     first_timestamp: int
-    last_timestamp: int
+    last_timestamp: float
     gtids: tuple[str, ...]
     stop: Stop
     partial_images: bool = False

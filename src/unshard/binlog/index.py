@@ -15,7 +15,7 @@ from struct import unpack_from
 from unshard.binlog.events import KIND_TABLE, Event, event_of
 from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate, Statement, Stop
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
-from unshard.binlog.gtids import alter_flags, gtid_text, gtid_texts
+from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
 from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
 from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
@@ -104,12 +104,18 @@ class _Walk:
             row_events=scanner.row_events,
             tables=frozenset(self._table(*names) for names in scanner.tables),
             first_timestamp=scanner.first_timestamp,
-            last_timestamp=scanner.last_timestamp,
+            last_timestamp=self._committed(),
             gtids=gtid_texts(scanner.gtids()),
             stop=stop,
             partial_images=bool(scanner.partial_images),
             unpacked=scanner.unpacked,
         )
+
+    def _committed(self) -> float:
+        """When the last whole group was committed on this server; its GTID event may know it to the microsecond."""
+        scanner = self.scanner
+        exact = commit_time(self.data, scanner.last_start) if scanner.transactions and self.outer is None else None
+        return scanner.last_timestamp if exact is None else exact
 
     def _table(self, schema: bytes, table: bytes) -> TableName:
         try:

@@ -4,7 +4,7 @@ from unshard.kernels.wire cimport Bytes
 
 
 cdef class Scanner:
-    cdef readonly long long offset, length, end, group_start
+    cdef readonly long long offset, length, end, group_start, last_start
     cdef readonly int event, group_flags, state
     cdef readonly unsigned int timestamp, first_timestamp, last_timestamp
     cdef readonly long long transactions, row_events, group_rows, unpacked, group_unpacked

@@ -64,7 +64,7 @@ class Scanner:
             raise ValueError("one kind is needed for each of 256 event codes")
         self._data = data
         self._base = cython.address(data[0])
-        self._start = self.offset = self.end = self.group_start = start
+        self._start = self.offset = self.end = self.group_start = self.last_start = start
         self._size = size
         self._budget = budget
         self._trailer = CHECKSUM if checksum else 0
@@ -340,7 +340,7 @@ class Scanner:
             self._group_tables = []
         if self.transactions == 1:
             self.first_timestamp = self.timestamp
-        self.last_timestamp = self.timestamp
+        self.last_timestamp, self.last_start = self.timestamp, self.group_start
         if self._origin_length != 0:
             # a MariaDB server's numbers have gaps where other domains count too: only the last one matters
             if (

@@ -15,6 +15,7 @@ class Scanner:
     last_timestamp: int
     tables: set[tuple[bytes, bytes]]
     group_start: int
+    last_start: int
     group_rows: int
     partial_images: bool
     group_partial: bool

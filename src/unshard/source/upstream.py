@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from unshard.model.position import Location, Position
+from unshard.mysql.connection import rows
 from unshard.mysql.flavour import BinaryLog, Server, binary_logs, executed_gtids
 
 
@@ -13,11 +15,14 @@ from unshard.mysql.flavour import BinaryLog, Server, binary_logs, executed_gtids
 class Upstream:
     """The source's newest position, and the sizes of the binlog files it has.
 
-    The GTID set of `location` was read just after the position and may hold a little more.
+    The GTID set of `location` was read just after the position and may hold a little more. `time` is what the
+    server's clock said just before (unix seconds), while our monotonic clock said `seen`.
     """
 
     location: Location
     logs: tuple[BinaryLog, ...]
+    time: float
+    seen: float
 
     def backlog_bytes(self, at: Position) -> int:
         """Bytes of binlog from `at` to the newest position; 0 when `at` is there or beyond."""
@@ -33,7 +38,10 @@ class Upstream:
 
 def read_upstream(connection: Any, server: Server) -> Upstream | None:
     """The state of now, or None where the binlog is off. Driver errors come as they are (see `session`)."""
+    seen = time.monotonic()
+    ((clock,),) = rows(connection, "SELECT UNIX_TIMESTAMP(NOW(6))")
     logs = binary_logs(connection)
     if not logs:
         return None
-    return Upstream(Location(Position(logs[-1].name, logs[-1].size), executed_gtids(connection, server)), logs)
+    newest = Location(Position(logs[-1].name, logs[-1].size), executed_gtids(connection, server))
+    return Upstream(newest, logs, float(clock), seen)

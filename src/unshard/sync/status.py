@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from unshard.model.position import Location
+from unshard.sync.lag import Lag, Sighting
 from unshard.sync.ledger import Entry
 
 WINDOW_SECONDS = 5.0
@@ -15,9 +16,10 @@ WINDOW_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    """One reading. `lag_seconds` is None until something was applied; `rows` counts applied changes.
+    """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
-    `safe_mode` tells why it is on; empty: it is off.
+    `tables` has by target table what became of its changes, as the ledger in the target. `safe_mode` tells why it is
+    on; empty: it is off.
     """
 
     location: Location | None
@@ -28,6 +30,7 @@ class SyncStatus:
     missing: int
     doing: str
     step_seconds: Mapping[str, float]
+    tables: Mapping[str, Entry]
     safe_mode: str = ""
 
 
@@ -40,40 +43,45 @@ class Meter:
     rows: int = 0
     batches: int = 0
     missing: int = 0
-    commit_time: float | None = None
     behind: bool = True
     safe_mode: str = ""
+    tables: dict[str, Entry] = field(default_factory=dict)
     steps: dict[str, float] = field(default_factory=dict)
+    _lag: Lag = field(default_factory=Lag)
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
 
-    def applied(self, total: Mapping[int, Entry], commit_time: float, now: float) -> None:
-        """A batch was closed whose last transaction was committed upstream at `commit_time` (unix seconds)."""
+    def applied(self, total: Mapping[str, Entry], commit_time: float, now: float) -> None:
+        """A batch was closed: its ledger by target table, and the upstream's commit time of its end (unix seconds)."""
         with self._lock:
+            for table, entry in total.items():
+                self.tables[table] = self.tables.get(table, Entry()) + entry
             rows = sum(entry.decoded for entry in total.values())
             self.rows += rows
             self.batches += 1
             self.missing += sum(entry.missing for entry in total.values())
-            self.commit_time = commit_time
+            self._lag.committed(commit_time)
             self._recent.append((now, rows))
 
-    def read(self, now: float) -> SyncStatus:
-        """The figures at `now`. Lag is the age of what was applied last while anything is waiting behind it."""
+    def read(self, now: float, sighting: Sighting | None) -> SyncStatus:
+        """The figures at `now` (monotonic), with what the source said last of itself; None: it can't be asked."""
         with self._lock:
+            self._lag.sighted(sighting)
             while self._recent and self._recent[0][0] < now - WINDOW_SECONDS:
                 self._recent.popleft()
             rate = sum(rows for _, rows in self._recent) / WINDOW_SECONDS
-            lag = None if self.commit_time is None else max(0.0, now - self.commit_time)
-            if not self.behind:
-                lag = 0.0
+            lag = None
+            if self.location is not None:
+                lag = self._lag.read(self.location.position, now, behind=self.behind)
             return SyncStatus(
-                self.location,
-                self.rows,
-                rate,
-                self.batches,
-                lag,
-                self.missing,
-                self.doing,
-                dict(self.steps),
-                self.safe_mode,
+                location=self.location,
+                rows=self.rows,
+                rows_per_second=rate,
+                batches=self.batches,
+                lag_seconds=lag,
+                missing=self.missing,
+                doing=self.doing,
+                step_seconds=dict(self.steps),
+                tables=dict(self.tables),
+                safe_mode=self.safe_mode,
             )

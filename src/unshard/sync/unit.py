@@ -137,6 +137,7 @@ class SyncUnit:
             self._wait()
         else:
             self._carry_out(work)
+        self.meter.behind = False
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
@@ -295,7 +296,7 @@ class SyncUnit:
             if entry.missing:
                 log = logger("sync", source=self.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
-        self.meter.applied(total, work.extent.last_timestamp, time.time())
+        self.meter.applied(named, work.extent.last_timestamp, time.monotonic())
         for report in reports:
             for step, seconds in report.seconds.items():
                 self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
@@ -350,7 +351,6 @@ class SyncUnit:
 
     def _wait(self) -> None:
         self.meter.doing = "waiting"
-        self.meter.behind = False
         at = self._at.position
         self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS)
         if time.monotonic() - self._saved_time > self.flush_seconds:

@@ -23,6 +23,7 @@ from unshard.dump.unit import DumpUnit
 from unshard.errors import EngineError
 from unshard.load.unit import LoadUnit
 from unshard.relay.unit import RelayUnit
+from unshard.sync.lag import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import Beginning
@@ -78,13 +79,13 @@ class Subtask:
             self.interrupt_sync()
 
     def status(self) -> SubtaskStatus:
-        """A reading of the unit that runs."""
+        """A reading of the unit that runs; also behind its end, stopped or failed: the source goes on meanwhile."""
         seconds = time.monotonic() - self.since
         if self.unit == "dump" and self.dump is not None:
             return SubtaskStatus(self.source, "dump", seconds, progress=self.dump.progress())
         if self.unit == "load" and self.load is not None:
             return SubtaskStatus(self.source, "load", seconds, progress=self.load.progress())
-        if self.unit == "sync" and self.sync is not None:
+        if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
         return SubtaskStatus(self.source, self.unit, seconds)
 
@@ -104,13 +105,16 @@ class Subtask:
         note = ""
         relay = self.relay.status() if self.relay is not None else None
         if relay is not None and relay.reconnecting_since is not None:
-            sync.meter.behind = True
             note = f"source out of reach since {relay.reconnecting_since:%H:%M:%S} UTC"
-        reading = sync.meter.read(time.time())
+        upstream = self.watch.look() if self.watch is not None else None
+        sighting = None
+        if upstream is not None:
+            sighting = Sighting(upstream.location.position, upstream.time, upstream.seen)
+        reading = sync.meter.read(time.monotonic(), sighting)
         backlog = None
-        if self.watch is not None and reading.location is not None:
-            backlog = self.watch.backlog_bytes(reading.location.position)
-        return SubtaskStatus(self.source, "sync", seconds, sync=reading, backlog_bytes=backlog, note=note)
+        if upstream is not None and reading.location is not None:
+            backlog = upstream.backlog_bytes(reading.location.position)
+        return SubtaskStatus(self.source, self.unit, seconds, sync=reading, backlog_bytes=backlog, note=note)
 
     def _copy(self, stop: Event) -> Checkpoint | None:
         """Dump and load; gives where the sync is to begin."""

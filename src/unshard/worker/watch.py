@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, field
 
 from unshard.errors import UnshardError
-from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import identify
 from unshard.source.upstream import Upstream, read_upstream
@@ -22,12 +21,12 @@ class UpstreamWatch:
     _seen: Upstream | None = None
     _due: float = 0.0
 
-    def backlog_bytes(self, at: Position) -> int | None:
-        """Bytes of binlog that the source has behind `at`; None while the source can't be asked."""
+    def look(self) -> Upstream | None:
+        """The source as it was at most REFRESH_SECONDS ago; None while it can't be asked."""
         if time.monotonic() >= self._due:
             self._seen = self._look()
             self._due = time.monotonic() + REFRESH_SECONDS
-        return self._seen.backlog_bytes(at) if self._seen is not None else None
+        return self._seen
 
     def _look(self) -> Upstream | None:
         try:
