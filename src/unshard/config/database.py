@@ -116,6 +116,25 @@ class DatabaseConfig(Section):
         return self.password
 
 
+class TargetConfig(DatabaseConfig):
+    """The target, and how much may be asked of it."""
+
+    max_rows_per_second: int = Field(
+        default=0,
+        ge=0,
+        description="Ours: most rows a second that the incremental part writes, over all "
+        "sources of the task together; 0: no limit. Counted are rows after compaction. The full load and other "
+        "tasks of the same target are not counted.",
+    )
+    max_connections: int = Field(
+        default=0,
+        ge=0,
+        description="Ours: most connections by which the incremental part writes rows, over "
+        "all sources of the task together; 0: no limit, which is `worker-count` a source and Spark worker process. "
+        "What is over it waits. One more a source is kept for checkpoints and statements.",
+    )
+
+
 def _switch(value: str) -> str:
     """YAML's true and false as the 1 and 0 that servers take for a switch."""
     return {"true": "1", "false": "0"}.get(value.lower(), value)

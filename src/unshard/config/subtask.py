@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from unshard.config.database import DatabaseConfig
+from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, RouteRule
 from unshard.config.section import Section
@@ -76,7 +76,7 @@ class SubtaskConfig(Section):
     timezone: str
     case_sensitive: bool
     source: SourceConfig
-    target: DatabaseConfig
+    target: TargetConfig
     start: MetaConfig | None = None
     routes: dict[str, RouteRule] = Field(default_factory=dict)
     block_allow: BlockAllowRule | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from unshard.config.database import DatabaseConfig
+from unshard.config.database import TargetConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.rules import (
     BlockAllowRule,
@@ -128,7 +128,7 @@ class TaskConfig(Section):
         alias="collation_compatible",
         description="`strict`: write the source's default collations out.",
     )
-    target_database: DatabaseConfig = Field(description="The target.")
+    target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")
     online_ddl: Annotated[bool, later(False)] = Field(
         default=False, description="Recognise tables of gh-ost and pt-osc. DM's default is true."

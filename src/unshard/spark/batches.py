@@ -27,6 +27,7 @@ from unshard.spark.jobs import run_tasks, tagged
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
 from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
+from unshard.sync.throttle import Pacer
 
 _ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
 _REPORT = "report binary"
@@ -118,7 +119,7 @@ def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
     rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
-        ledger, _ = after_exchange(_of_attempt(plan), part, rows)
+        ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
         return Report(part, dict(seen), ledger, {})
     except UnshardError as error:
         return Report(part, {}, {}, {}, error.to_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.split import smaller
+from unshard.sync.throttle import Pacer
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied
 from unshard.target.retrying import on_target
@@ -39,7 +41,7 @@ class _InDoubtError(Exception):
         self.failure = failure
 
 
-def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) -> tuple[Ledger, int]:
+def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pacer: Pacer) -> tuple[Ledger, int]:
     """Apply the chunks in order; what was done, and the last chunk's number (`before` where there is none).
 
     May run again at any time: done chunks are skipped.
@@ -53,6 +55,7 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) 
     ledgers: list[Ledger] = []
     named: set[int] = set()
     for chunk in chunks:
+        begun = time.monotonic()
         if chunk.number <= done:
             ledgers.append(_counted(chunk, missed, plan))
         elif step and chunk.number == done + 1:
@@ -60,6 +63,8 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int = 0) 
             ledgers.append(_apply_chunk(chunk.part(step, chunk.end), plan, part, frozenset(named)))
         else:
             ledgers.append(_apply_chunk(chunk, plan, part, frozenset(named)))
+        if chunk.number > done:
+            pacer.wait(chunk.rows, time.monotonic() - begun)
         named.update(target for ledger in ledgers[-2:] for target, entry in ledger.items() if entry.example)
         last = chunk.number
     return add_up(ledgers), last

@@ -135,6 +135,9 @@ class BatchPlan:
     meet rows that have its changes already, or later ones: it is written so that this changes nothing. Without
     `receipts` (at-least-once delivery) chunks are applied by every attempt. `on_missing_row` is no part of how it is
     cut: it may be another one when the batch is taken up again.
+
+    `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit; they are
+    given when it is run, and change nothing of what is written.
     """
 
     source: str
@@ -154,6 +157,8 @@ class BatchPlan:
     safe: bool = False
     on_missing_row: OnMissingRow = "warn"
     receipts: bool = True
+    rows_per_second: float = 0
+    connections: int = 0
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""

@@ -15,7 +15,7 @@ import mmap
 import pickle
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,7 +40,9 @@ from unshard.sync.ledger import Entry, Ledger, Report, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order
 from unshard.sync.partial import encode_partial, map_partial
+from unshard.sync.throttle import Pacer
 from unshard.sync.versions import current_rows
+from unshard.target.writer import KeptWriter
 from unshard.transform.column_mapping import apply_mapping
 
 Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
@@ -138,43 +140,65 @@ def run_share(payload: bytes) -> bytes:
     seen: Counter[int] = Counter()
     ledgers: list[Ledger] = []
     try:
-        for pieces in plan.slices():
-            images = [found for piece in pieces for found in decode(plan, piece)]
-            clock.lap("decode")
-            images = map_columns(plan, images)
-            clock.lap("map")
-            ties = tie_rows(plan, images)
-            clock.lap("causality")
-            changes, here = encode_changes(plan, images, np.array(list(chunks), dtype=np.int32), ties)
-            del images, ties
+        for changes, here in _decoded_ahead(plan, np.array(list(chunks), dtype=np.int32), clock):
             seen.update(here)
-            clock.lap("encode")
+            begun = time.monotonic()
             ledgers.append(apply_partitions(plan, changes, chunks))
             del changes
-            clock.lap("apply")
+            clock.add("apply", time.monotonic() - begun)
         report = Report(share, dict(seen), add_up(ledgers), clock.seconds)
     except UnshardError as error:
         report = Report(share, {}, {}, clock.seconds, error.to_dict())
     return pickle.dumps(report)
 
 
+def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[tuple[pa.Table, dict[int, int]]]:
+    """The changes of each slice and those seen there. Two are in memory: while one is in use the next is decoded."""
+
+    def decoded(pieces: Sequence[Range]) -> tuple[pa.Table, dict[int, int]]:
+        lap = clock.laps()
+        images = [found for piece in pieces for found in decode(plan, piece)]
+        lap("decode")
+        images = map_columns(plan, images)
+        lap("map")
+        ties = tie_rows(plan, images)
+        lap("causality")
+        found = encode_changes(plan, images, mine, ties)
+        lap("encode")
+        return found
+
+    slices = plan.slices()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="decode-ahead") as ahead:
+        upcoming = ahead.submit(decoded, slices[0])
+        for pieces in slices[1:]:
+            now, upcoming = upcoming.result(), ahead.submit(decoded, pieces)
+            yield now
+            del now
+        yield upcoming.result()
+
+
 def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int]) -> Ledger:
-    """Everything behind the exchange for some partitions, a thread and a connection each.
+    """Everything behind the exchange for some partitions, a thread and a connection each, within the plan's limits.
 
     `chunks` holds how many chunks each partition has had in earlier slices of the batch; those of this one are added.
     """
     column = changes.column("part")
     shares = [changes.filter(pc.equal(column, part)) if len(chunks) > 1 else changes for part in chunks]
 
+    pacer = Pacer(plan.rows_per_second / plan.shares)
+
     def one(part: int, share: pa.Table) -> Ledger:
-        ledger, chunks[part] = after_exchange(plan, part, share, chunks[part])
+        ledger, chunks[part] = after_exchange(plan, part, share, pacer, chunks[part])
+        if plan.connections:
+            KeptWriter(plan.target, part).drop()
         return ledger
 
-    with ThreadPoolExecutor(max_workers=len(chunks)) as threads:
+    at_once = min(len(chunks), plan.connections // plan.shares or len(chunks))
+    with ThreadPoolExecutor(max_workers=at_once) as threads:
         return add_up(threads.map(one, list(chunks), shares))
 
 
-def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, before: int = 0) -> tuple[Ledger, int]:
+def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, before: int = 0) -> tuple[Ledger, int]:
     """Compact, order, merge, apply: one partition's changes, given in the order of `seq`.
 
     Chunks are numbered on from `before`; the last number comes back with the ledger.
@@ -185,7 +209,7 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, before: int = 
     ready = arrange(changes, compacted=plan.shape.compact)
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
-    applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before)
+    applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before, pacer)
     return add_up([dropped, applied]), last
 
 
@@ -205,12 +229,21 @@ def _by_target(changes: pa.Table) -> Counter[int]:
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds by step, for the batch's report."""
+    """Seconds by step, for the batch's report. Each step is timed by one thread."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-    last: float = field(default_factory=time.monotonic)
 
-    def lap(self, step: str) -> None:
-        now = time.monotonic()
-        self.seconds[step] = self.seconds.get(step, 0.0) + now - self.last
-        self.last = now
+    def add(self, step: str, seconds: float) -> None:
+        self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+
+    def laps(self) -> Callable[[str], None]:
+        """A function that adds the time since it was called last, or made, to a step."""
+        last = time.monotonic()
+
+        def lap(step: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            self.add(step, now - last)
+            last = now
+
+        return lap

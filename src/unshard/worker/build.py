@@ -37,6 +37,7 @@ from unshard.sync.plan import Planner
 from unshard.sync.safe_mode import Delivery
 from unshard.sync.statement import SourceTraits, Statements
 from unshard.sync.tables import TableRules, TargetTables
+from unshard.sync.throttle import Limits, Throttle
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
@@ -59,9 +60,11 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Su
         return sum(found.names_in(target) for found in statements) > 1
 
     subtasks = []
+    target = configs[0].target
+    throttle = Throttle(Limits(target.max_rows_per_second, target.max_connections))
     for config in configs:
         try:
-            subtasks.append(_build(config, spark, statements, merged))
+            subtasks.append(_build(config, spark, statements, merged, throttle))
         except UnshardError as error:
             raise error.at(source=config.source_id) from error
     return tuple(subtasks)
@@ -72,6 +75,7 @@ def _build(
     spark: Session,
     statements: list[Statements],
     merged: Callable[[TableName], bool],
+    throttle: Throttle,
 ) -> Subtask:
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
     meta = MetaTables(config.meta_schema, config.name)
@@ -97,7 +101,8 @@ def _build(
     sync = None
     sync_tag = f"unshard-sync-{config.source_id}".replace(",", "_")
     if relay is not None:
-        sync = _sync(config, source, target, meta, relay, partial(run_batch, spark, tag=sync_tag), merged, slots)
+        run = throttle.around(partial(run_batch, spark, tag=sync_tag))
+        sync = _sync(config, source, target, meta, relay, run, merged, slots)
         statements.append(sync.statements)
     return Subtask(
         config.source_id,

@@ -1,0 +1,101 @@
+"""One throttle for a target over all sources of a task: how many rows a second, and by how many connections.
+
+The driver gives each batch a share of both (`Throttle`), the batch's tasks keep to it (`Pacer`). Shares of batches
+that run at the same time never add up to more than the limits; a batch for which too little is left waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Condition, Lock
+
+from unshard.sync.batch import BatchPlan
+from unshard.sync.ledger import Report
+
+RunBatch = Callable[[BatchPlan], list[Report]]
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be asked of a target. 0: no limit."""
+
+    rows_per_second: float = 0
+    connections: int = 0
+
+
+@dataclass(slots=True)
+class Throttle:
+    """One target's, shared by the threads of all sources that write to it."""
+
+    limits: Limits
+    _granted: list[Limits] = field(default_factory=list)
+    _claimants: int = 0
+    _changed: Condition = field(default_factory=Condition)
+
+    def around(self, run: RunBatch) -> RunBatch:
+        """`run`, which waits for its share of the limits and hands it on in the plan."""
+
+        def limited(plan: BatchPlan) -> list[Report]:
+            with self.share() as share:
+                return run(_within(plan, share))
+
+        return run if self.limits == Limits() else limited
+
+    @contextmanager
+    def share(self) -> Iterator[Limits]:
+        """An even share of the limits, until the end of the block; waits while others hold too much of them."""
+        with self._changed:
+            self._claimants += 1
+            while not self._fits(share := self._even()):
+                self._changed.wait()
+            self._granted.append(share)
+        try:
+            yield share
+        finally:
+            with self._changed:
+                self._granted.remove(share)
+                self._claimants -= 1
+                self._changed.notify_all()
+
+    def _even(self) -> Limits:
+        rows, connections = self.limits.rows_per_second, self.limits.connections
+        return Limits(rows / self._claimants, max(1, connections // self._claimants) if connections else 0)
+
+    def _fits(self, share: Limits) -> bool:
+        rows = share.rows_per_second + sum(one.rows_per_second for one in self._granted)
+        connections = share.connections + sum(one.connections for one in self._granted)
+        return rows <= self.limits.rows_per_second * (1 + _ROUNDING) and connections <= self.limits.connections
+
+
+def _within(plan: BatchPlan, share: Limits) -> BatchPlan:
+    """The same batch, and the same chunks, by fewer tasks where there are fewer connections than those."""
+    limited = replace(plan, rows_per_second=share.rows_per_second, connections=share.connections)
+    if share.connections:
+        limited = replace(limited, shares=min(plan.shares, share.connections), shuffled=False)
+    return limited
+
+
+@dataclass(slots=True)
+class Pacer:
+    """Holds the threads of a task to a rate, in rows a second; 0 lets them run."""
+
+    rate: float
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    _lock: Lock = field(default_factory=Lock)
+    _free_at: float = 0.0
+
+    def wait(self, rows: int, seconds: float) -> None:
+        """Wait until `rows`, just written in `seconds`, have had their time."""
+        if not self.rate:
+            return
+        with self._lock:
+            now = self.clock()
+            self._free_at = max(self._free_at, now - seconds) + rows / self.rate
+            pause = self._free_at - now
+        if pause > 0:
+            self.sleep(pause)

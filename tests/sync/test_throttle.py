@@ -1,0 +1,152 @@
+"""The throttle of a target: shares that never add up to more than the limits, and the rate on a real server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event, Lock, Thread
+
+import pytest
+
+from row_batches import Target, encoded
+from unshard.model.change import Op
+from unshard.model.table import TableName
+from unshard.sync.batch import BatchPlan, Shape
+from unshard.sync.ledger import Report
+from unshard.sync.pipeline import apply_partitions
+from unshard.sync.throttle import Limits, Pacer, Throttle
+from unshard.target import writer
+from unshard.testing.reference import RowChange
+from unshard.testing.servers import MariadbServer
+
+TABLES = {"a": "id INT PRIMARY KEY", "b": "id INT PRIMARY KEY"}
+
+
+def test_a_batch_alone_has_all_of_it() -> None:
+    with Throttle(Limits(1000, 10)).share() as share:
+        assert share == Limits(1000, 10)
+
+
+def test_who_comes_later_waits_and_then_shares_evenly() -> None:
+    throttle, entered = Throttle(Limits(1000, 10)), Event()
+    found: list[Limits] = []
+
+    def later() -> None:
+        with throttle.share() as share:
+            found.append(share)
+            entered.set()
+
+    with throttle.share():
+        thread = Thread(target=later)
+        thread.start()
+        assert not entered.wait(0.2)
+    thread.join()
+    assert found == [Limits(1000, 10)]
+
+
+def test_shares_at_the_same_time_never_add_up_to_more() -> None:
+    throttle, lock = Throttle(Limits(1000, 7)), Lock()
+    now: list[Limits] = []
+    most: list[tuple[float, int]] = []
+
+    def source(_: int) -> None:
+        for _ in range(30):
+            with throttle.share() as share:
+                with lock:
+                    now.append(share)
+                    most.append((sum(one.rows_per_second for one in now), sum(one.connections for one in now)))
+                time.sleep(0.001)
+                with lock:
+                    now.remove(share)
+
+    with ThreadPoolExecutor(12) as threads:
+        list(threads.map(source, range(12)))
+    assert len(most) == 360
+    assert max(rows for rows, _ in most) <= 1000.01
+    assert max(connections for _, connections in most) <= 7
+
+
+def test_without_limits_nothing_comes_between() -> None:
+    def run(plan: BatchPlan) -> list[Report]:
+        return []
+
+    assert Throttle(Limits()).around(run) is run
+
+
+def test_a_pacer_makes_up_for_the_time_that_writing_took() -> None:
+    now, slept = 100.0, []
+    pacer = Pacer(50, slept.append, lambda: now)
+    pacer.wait(10, seconds=0.05)
+    pacer.wait(10, seconds=0.0)
+    assert slept == pytest.approx([0.15, 0.35])
+    now = 200.0
+    pacer.wait(10, seconds=0.4)
+    assert len(slept) == 2
+
+
+def test_no_rate_is_no_wait() -> None:
+    Pacer(0, sleep=lambda _: pytest.fail("slept")).wait(1_000_000, 0.0)
+
+
+@pytest.fixture(scope="module")
+def place(target_server: MariadbServer) -> Iterator[Target]:
+    found = Target(target_server, "throttled", TABLES)
+    yield found
+    found.connection.close()
+
+
+def seconds_of(place: Target, throttle: Throttle, rows: int) -> float:
+    """Write that many rows to both tables at once, a source and four partitions each; the seconds it took."""
+
+    def write(table: str) -> None:
+        changes = [RowChange(TableName("throttled", table), Op.INSERT, after=(n,)) for n in range(rows)]
+
+        def run(plan: BatchPlan) -> list[Report]:
+            for share in range(plan.shares):
+                apply_partitions(plan, encoded(plan, changes), dict.fromkeys(plan.partitions_of(share), 0))
+            return []
+
+        target = plan.target.with_session(sort_buffer_size=str(100_000 + ord(table)))  # connections of its own
+        throttle.around(run)(replace(plan, receipts=False, target=target))
+
+    for table in TABLES:
+        place.fill(table, [])
+    plan = place.batch(Shape(4, 50))
+    begun = time.monotonic()
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(write, TABLES))
+    return time.monotonic() - begun
+
+
+@pytest.mark.server
+def test_the_rate_of_two_sources_together_is_held(place: Target) -> None:
+    seconds = seconds_of(place, Throttle(Limits(1000)), 600)
+    assert len(place.rows("a")) == len(place.rows("b")) == 600
+    assert 1200 / 1000 <= seconds < 3
+    assert seconds_of(place, Throttle(Limits()), 600) < seconds
+
+
+@pytest.mark.server
+def test_the_connections_are_never_more(place: Target) -> None:
+    place.server.run("CREATE USER throttled@'%'", "GRANT ALL ON *.* TO throttled@'%'")
+    plan = place.batch(Shape(8, 20))
+    plan = replace(plan, target=replace(plan.target, user="throttled", password=""), connections=2)
+    changes = [RowChange(TableName("throttled", "a"), Op.INSERT, after=(n,)) for n in range(2000)]
+    place.fill("a", [])
+    ended, seen = Event(), set()
+
+    def look() -> None:
+        while not ended.is_set():
+            time.sleep(0.001)
+            seen.add(sum(kept.endpoint.user == "throttled" for kept in list(writer._kept)))
+
+    thread = Thread(target=look)
+    thread.start()
+    apply_partitions(plan, encoded(plan, changes), dict.fromkeys(range(8), 0))
+    ended.set()
+    thread.join()
+    assert len(place.rows("a")) == 2000
+    assert max(seen) == 2
+    assert not any(kept.endpoint.user == "throttled" for kept in writer._kept)
