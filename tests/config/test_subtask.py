@@ -147,3 +147,23 @@ def test_passwords_stay_out_of_what_is_shown(files: Any) -> None:
     assert subtask.redacted()["source"]["from"]["password"] == "******"
     assert plan_one(files).redacted()["target"]["password"] == ""
     assert subtask.target.password == "geheim"
+
+
+def test_safe_mode_lasts_two_checkpoint_intervals_or_what_is_written(files: Any) -> None:
+    def seconds(**keys: Any) -> float:
+        return plan_one(files, mysql_instances=[{"source-id": "s1", "syncer": keys}]).syncer.safe_mode_duration_seconds
+
+    assert seconds(**{"checkpoint-flush-interval": 7}) == 14
+    assert seconds(**{"safe-mode-duration": "1m30s"}) == 90
+    assert seconds(**{"safe-mode-duration": "0s"}) == 0
+
+
+def test_safe_mode_for_no_time_is_dms_20061(files: Any) -> None:
+    syncer = {"safe-mode": True, "safe-mode-duration": "0s"}
+    (fault,) = files.task_problems(**{"mysql-instances": [{"source-id": "s1", "syncer": syncer}]})
+    assert "20061" in fault
+
+
+def test_at_least_once_takes_no_second_attempts_side_by_side(files: Any) -> None:
+    with pytest.raises(ConfigError, match=r"CONFIG-005[\s\S]*spark\.speculation"):
+        plan_one(files, delivery="at-least-once", spark={"conf": {"spark.speculation": "true"}})

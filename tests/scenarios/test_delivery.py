@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,39 @@ def test_a_restart_without_an_exit_point_is_in_safe_mode_for_its_time(
     assert_equal([(source_server, table)], (target_server, table))
 
 
+def test_exactly_once_stays_in_safe_mode_over_restarts_until_the_exit_point(
+    table: TableName, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
+) -> None:
+    files = files_of(source_server, target_server, table, tmp_path, newest(source_server))
+    files = replace(files, keys={"task-mode": "incremental"}).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    at = newest(source_server)
+    ahead = Position(at.file, at.offset + 100_000)
+    target_server.run(
+        f"UPDATE `{files.meta}`.`{files.name}_syncer_checkpoint` SET exit_safe_binlog_name = '{ahead.file}',"
+        f" exit_safe_binlog_pos = {ahead.offset} WHERE is_global"
+    )
+    for number in (4, 5):
+        row = f"INSERT INTO {table} VALUES ({number}, {number}0, 'x')"
+        target_server.run(row)  # it is there already, as a dump without a lock may have read it
+        source_server.run(row)
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            assert f"until {ahead}" in run.crew.readings()[0].sync.safe_mode
+        assert places(files) == (newest(source_server), ahead)
+    source_server.run(f"INSERT INTO {table} VALUES (6, 60, REPEAT('x', 20))", f"UPDATE {table} SET v = REPEAT('y', 20)")
+    source_server.run(*[f"UPDATE {table} SET u = u + 100, v = '{number}'" for number in range(400)])
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    with TaskRun(files, spark) as run:
+        source_server.run(f"DELETE FROM {table} WHERE id = 4")
+        run.catch_up()
+        assert run.crew.readings()[0].sync.safe_mode == ""
+    assert places(files) == (newest(source_server), None)
+    assert_equal([(source_server, table)], (target_server, table))
+
+
 def test_a_second_process_stops_the_first_at_its_next_checkpoint(
     table: TableName, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
 ) -> None:
@@ -164,3 +198,24 @@ def test_a_dump_without_a_lock_arrives_equal_while_writers_go_on(
     assert header.begin.position < header.end.position, "the writers did nothing during the dump"
     for name in work.plan.names:
         assert_equal([(source_server, name)], (target_server, name))
+
+
+def test_ddl_during_a_dump_without_a_lock_stops_the_task(
+    table: TableName, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, tmp_path: Path
+) -> None:
+    files = files_of(source_server, target_server, table, tmp_path, newest(source_server))
+    files = replace(files, keys={"task-mode": "incremental"}).write()
+    with TaskRun(files, spark) as run:
+        source_server.run(f"INSERT INTO {table} VALUES (4, 40, 'd')")
+        run.catch_up()
+    at = newest(source_server)
+    target_server.run(
+        f"UPDATE `{files.meta}`.`{files.name}_syncer_checkpoint` SET exit_safe_binlog_name = '{at.file}',"
+        f" exit_safe_binlog_pos = {at.offset + 100_000},"
+        """ table_info = '{"delivery": "exactly-once", "cause": "dump"}' WHERE is_global"""
+    )
+    source_server.run(f"TRUNCATE TABLE {table}", f"ALTER TABLE {table} ADD w INT")
+    error = TaskRun(files, spark).start().error()
+    assert isinstance(error, SyncError)
+    assert (error.code, error.where.table) == ("SYNC-047", str(table))
+    assert target_server.query(f"SELECT * FROM {table}") == []
