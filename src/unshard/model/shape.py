@@ -11,6 +11,7 @@
 | bit(n) | bit(m), m ≥ n |
 | enum, set | the same, with all of its members |
 | any other | the same |
+| generated | generated, or none: its values are not written, so a plain column would not get them |
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def misfits(source: Table, target: Table) -> list[str]:
     for column in source.columns:
         other = there.pop(column.name.lower(), None)
         if column.generated:
+            if other is not None and not other.generated:
+                found.append(f"column {column.name} is generated in the source and a plain one in the target")
             continue
         if other is None:
             found.append(f"column {column.name} {column.definition} is missing in the target")

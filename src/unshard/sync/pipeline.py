@@ -214,11 +214,14 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
 
 
 def arrange(changes: pa.Table, *, compacted: bool) -> pa.Table:
-    """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied."""
+    """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied.
+
+    What is not to be compacted keeps the order of the log throughout.
+    """
+    if not compacted:
+        return changes
     is_ordered = changes.column("ordered")
-    free = changes.filter(pc.invert(is_ordered))
-    if compacted:
-        free = order(compact(free))
+    free = order(compact(changes.filter(pc.invert(is_ordered))))
     return pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
 
 
