@@ -162,6 +162,9 @@ def test_safe_mode_for_no_time_is_dms_20061(files: Any) -> None:
     syncer = {"safe-mode": True, "safe-mode-duration": "0s"}
     (fault,) = files.task_problems(**{"mysql-instances": [{"source-id": "s1", "syncer": syncer}]})
     assert "20061" in fault
+    (fault,) = files.task_problems(**{"mysql-instances": [{"source-id": "s1", "syncer": {"safe-mode-duration": "60"}}]})
+    assert "mysql-instances[0].syncer.safe-mode-duration" in fault
+    assert "30s" in fault
 
 
 def test_at_least_once_takes_no_second_attempts_side_by_side(files: Any) -> None:

@@ -194,6 +194,12 @@ class SyncerConfig(Section):
         default=False, description='Statements quote names with ".'
     )
 
+    @field_validator("safe_mode_duration")
+    @classmethod
+    def _duration(cls, text: str) -> str:
+        seconds_of(text or "0s")
+        return text
+
     @model_validator(mode="after")
     def _lasting(self) -> SyncerConfig:
         if self.safe_mode and not self.safe_mode_seconds:
