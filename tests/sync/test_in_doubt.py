@@ -1,0 +1,58 @@
+"""A COMMIT whose answer is lost: with a receipt it is looked up, without one only safe mode may apply it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import MySQLdb
+import pytest
+
+from row_batches import Target
+from unshard.errors import TargetError
+from unshard.model.change import Op
+from unshard.model.table import TableName
+from unshard.sync.batch import Shape
+from unshard.target.writer import KeptWriter
+from unshard.testing.reference import RowChange
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+CHANGES = [RowChange(TableName("in_doubt", "t"), Op.INSERT, after=(n, n)) for n in range(5)]
+
+
+@pytest.fixture
+def place(target_server: MariadbServer) -> Iterator[Target]:
+    found = Target(target_server, "in_doubt", {"t": "id INT PRIMARY KEY, v INT"})
+    yield found
+    found.connection.close()
+    target_server.run("DROP DATABASE in_doubt")
+
+
+def lose_the_answer_of_a_commit(writer: KeptWriter) -> None:
+    connection = writer.get()
+    send = connection.query
+
+    def query(sql: bytes) -> None:
+        send(sql)
+        if sql == b"COMMIT":
+            raise MySQLdb.OperationalError(2013, "Lost connection to server during query")
+
+    connection.query = query
+
+
+def test_without_a_receipt_it_stops_and_safe_mode_applies_it_again(place: Target) -> None:
+    plan = replace(place.batch(Shape(1, 100)), receipts=False)
+    lose_the_answer_of_a_commit(KeptWriter(plan.target, 0))
+    with pytest.raises(TargetError) as caught:
+        place.run(plan, CHANGES)
+    assert caught.value.retryable
+    place.run(replace(plan, safe=True), CHANGES)
+    assert place.rows("t") == [(n, n) for n in range(5)]
+
+
+def test_with_a_receipt_it_is_found_applied(place: Target) -> None:
+    plan = place.batch(Shape(1, 100))
+    lose_the_answer_of_a_commit(KeptWriter(plan.target, 0))
+    assert place.run(plan, CHANGES)["t"].inserted == 5
+    assert place.rows("t") == [(n, n) for n in range(5)]
