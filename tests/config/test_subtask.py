@@ -66,6 +66,16 @@ def test_named_and_inline_settings_with_thread_overrides(files: Any, inline: boo
     assert threads == (11, 12, 13)
 
 
+def test_what_foreign_key_checks_cannot_go_with_is_refused_where_it_is_asked_for(files: Any) -> None:
+    checked = {"host": "t", "port": 4000, "user": "root", "session": {"foreign_key_checks": 1}}
+    instance = {"source-id": "s1", "syncer": {"multiple-rows": True, "compact": False}}
+    assert plan_one(files, target_database=checked).target.checks_foreign_keys
+    with pytest.raises(ConfigError, match="CONFIG-005") as caught:
+        plan_one(files, target_database=checked, mysql_instances=[instance])
+    assert "foreign_key_checks = 1 can't go with multiple-rows: true" in str(caught.value)
+    assert "compact" not in caught.value.cause
+
+
 def test_each_source_gets_its_own_rules(files: Any) -> None:
     route = {"schema-pattern": "a", "target-schema": "b"}
     instances = [

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from unshard.config.section import NoEffect, Section, later, not_supported
+from unshard.config.section import NoEffect, Section, later
 from unshard.errors import ConfigError
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
@@ -90,11 +90,14 @@ class DatabaseConfig(Section):
                 raise ValueError("`time_zone` is always UTC, so that TIMESTAMP arrives unchanged; take it out")
             if name == "sql_mode" and "NO_BACKSLASH_ESCAPES" in value.upper():
                 raise ValueError("`sql_mode` cannot have NO_BACKSLASH_ESCAPES: text is written with them; take it out")
-            if name == "foreign_key_checks" and value.lower() not in ("0", "off"):
-                raise not_supported("leave it out or write 0", (name,))
         if len(folded) < len(session):
             raise ValueError("a variable is there twice in different case; keep one")
         return folded
+
+    @property
+    def checks_foreign_keys(self) -> bool:
+        """Whether the user wants foreign keys to be checked while changes are applied; they are not by default."""
+        return self.session.get("foreign_key_checks", "0").lower() in ("1", "on")
 
     def secret(self) -> str:
         """The password itself, read where `unshard` runs. Raises ConfigError CONFIG-004 when it can't be read.

@@ -119,6 +119,7 @@ def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
         faults.append(
             "delivery: at-least-once can't go with spark.speculation: a late attempt would bring back old rows"
         )
+    faults += _unchecked(task)
     by_id = {source.source_id: source for source in sources}
     for instance in task.mysql_instances:
         source = by_id.get(instance.source_id)
@@ -132,6 +133,22 @@ def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
                 switch = str(source.enable_gtid).lower()
                 faults.append(f"source '{source.source_id}' has enable-gtid: {switch}, so its meta needs {key}")
     return faults
+
+
+def _unchecked(task: TaskConfig) -> list[str]:
+    """What syncers ask for that can't be had of a target that checks foreign keys: tables so connected keep order."""
+    if not task.target_database.checks_foreign_keys:
+        return []
+    syncers = [*task.syncers.values(), *(one.syncer for one in task.mysql_instances if one.syncer is not None)]
+    asked = sorted(
+        {
+            name.replace("_", "-")
+            for syncer in syncers
+            for name in ("compact", "multiple_rows")
+            if name in syncer.model_fields_set and getattr(syncer, name)
+        }
+    )
+    return [f"session: foreign_key_checks = 1 can't go with {name}: true; take one of them out" for name in asked]
 
 
 def _keys(names: Sequence[str]) -> Any:

@@ -69,6 +69,10 @@ SYNC: dict[str, Entry] = {
         "find out why the row is not there (another writer, rows that the copy left out) and put it there as it was "
         "in the source before this change; or count such rows and go on with `on-missing-row: warn`",
     ),
+    "SYNC-040": Entry(
+        "safe mode can't write a table that foreign keys connect while they are checked: a REPLACE deletes children",
+        "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",
+    ),
     "SYNC-030": Entry(
         "a row image lacks what finds its row in the target {target}: its key column {missing}",
         "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "

@@ -33,6 +33,11 @@ SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE
  ORDER BY INDEX_NAME, SEQ_IN_INDEX
 """
 
+_REFERENCES = """
+SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME
+  FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_NAME IS NOT NULL
+"""
+
 
 def table_names(connection: Any) -> tuple[TableName, ...]:
     """Every base table outside the system schemas, sorted."""
@@ -59,6 +64,17 @@ def read_table(connection: Any, name: TableName) -> Table | None:
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
     )
+
+
+def families(connection: Any) -> dict[TableName, TableName]:
+    """Every table that has a foreign key or is referred to by one, with the first by name of all it is connected to."""
+    found: dict[TableName, TableName] = {}
+    for schema, table, other_schema, other_table in rows(connection, _REFERENCES):
+        child, parent = TableName(schema, table), TableName(other_schema, other_table)
+        one, other = found.setdefault(child, child), found.setdefault(parent, parent)
+        joined = [name for name, family in found.items() if family in (one, other)]
+        found.update(dict.fromkeys(joined, min(one, other)))
+    return found
 
 
 def create_statement(connection: Any, name: TableName) -> str:

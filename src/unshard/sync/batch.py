@@ -61,6 +61,7 @@ class TargetPlan:
     `columns` are those written, `key` those that name a row (all columns where there is no key). An `ordered`
     table lives in one partition and keeps the order of all of its changes. Where the key alone doesn't tell which
     changes may pass each other, `ties` are all unique keys, and step *causality* finds those that keep their order.
+    Ordered tables of one `family`, which foreign keys connect, keep their order among each other.
     `bytewise` are key columns whose text has to be compared byte by byte, `documents`
     those that the target holds as JSON, `times` those of `columns` that it may renew by itself with an UPDATE.
     """
@@ -75,11 +76,17 @@ class TargetPlan:
     documents: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
     ties: tuple[Tie, ...] = ()
+    family: TableName | None = None
 
     @property
     def tied(self) -> bool:
         """Whether step *causality* has to look at the table."""
         return bool(self.ties) and not self.ordered
+
+    @property
+    def order_name(self) -> bytes:
+        """What the partition of the table follows from, as long as all of it is ordered."""
+        return str(self.family or self.name).encode()
 
     @property
     def several_keys(self) -> bool:
@@ -107,6 +114,7 @@ class TablePlan:
         target = self.target
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
         parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
+        parts.append(str(target.family))
         text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -76,7 +76,7 @@ def encode(
     elif target.ordered or target.tied:
         kept[before] = False
         in_order = np.ones(len(op), dtype=bool)
-        name = pa.array([str(target.name).encode()], pa.binary())
+        name = pa.array([target.order_name], pa.binary())
         part = np.full(len(op), partition_of(name, partitions)[0], dtype=np.int32)
     else:
         in_order = np.zeros(len(op), dtype=bool)

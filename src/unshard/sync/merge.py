@@ -9,6 +9,7 @@
 | UPDATE, free, several unique keys | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
+| DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
 | *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
 | UPDATE, ordered | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
 
@@ -205,7 +206,11 @@ def _statements(
     target = targets[int(columns.target[start])]
     op = Op(int(columns.op[start]))
     alone = not shape.multiple_rows or op is Op.INSERT_SET
-    alone = alone or (op is Op.UPDATE and bool(columns.ordered[start])) or (target.keyless and op is Op.DELETE)
+    alone = (
+        alone
+        or (op is Op.UPDATE and bool(columns.ordered[start]))
+        or (op is Op.DELETE and (target.keyless or target.family is not None))
+    )
     window = sizes[start:end] - (sizes[start - 1] if start else 0)
     for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
         first, last = start + a, start + b

@@ -75,7 +75,7 @@ def encode_partial(
     else:
         change = Op.DELETE if after is None else Op.INSERT_SET
     seq = images.batch.column(1).to_numpy(zero_copy_only=False)[last] * 2 + (change is Op.UPDATE)
-    part = int(partition_of(pa.array([str(target.name).encode()], pa.binary()), partitions)[0])
+    part = int(partition_of(pa.array([target.order_name], pa.binary()), partitions)[0])
     columns = [
         pa.array(np.full(seen, target.id, dtype=np.int32)),
         pa.array(np.full(seen, change, dtype=np.int8)),

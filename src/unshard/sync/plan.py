@@ -74,6 +74,7 @@ class Planner:
         size = work.extent.size
         sliced = _is_large(size, shape)
         if safe:
+            _refuse_families(tables, self.source)
             tables = tuple(_in_order(table) for table in tables)
         # rows that are free in one slice and tied in the next change their partition: one task waits in between
         alone = sliced and any(table.target.tied for table in tables)
@@ -96,6 +97,13 @@ class Planner:
             safe=safe,
             on_missing_row=self.on_missing_row,
         )
+
+
+def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
+    """A REPLACE deletes a parent's row first, and the checks would take its children along."""
+    for table in tables:
+        if table.target.family is not None:
+            raise SyncError("SYNC-040", Where(source=source, table=str(table.target.name)))
 
 
 def _in_order(plan: TablePlan) -> TablePlan:

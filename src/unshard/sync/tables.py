@@ -31,7 +31,9 @@ class TargetTables:
     """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one."""
 
     read: Callable[[TableName], Table | None]
+    read_families: Callable[[], Mapping[TableName, TableName]] = dict
     _known: dict[TableName, Table | None] = field(default_factory=dict)
+    _families: Mapping[TableName, TableName] | None = None
 
     def get(self, name: TableName) -> Table | None:
         """None where the target has no such table."""
@@ -42,6 +44,14 @@ class TargetTables:
     def forget(self, names: Iterable[TableName]) -> None:
         for name in names:
             self._known.pop(name, None)
+        self._families = None
+
+    def in_family(self, plan: TablePlan) -> TablePlan:
+        """The plan, kept in order with the tables that foreign keys connect its target with, where they are checked."""
+        if self._families is None:
+            self._families = self.read_families()
+        family = self._families.get(plan.target.name)
+        return plan if family is None else replace(plan, target=replace(plan.target, ordered=True, family=family))
 
 
 @dataclass(slots=True)
@@ -84,7 +94,7 @@ class TableRules:
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]
-        plans = self._comparable(plans)
+        plans = self._comparable([self.targets.in_family(plan) for plan in plans])
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
 

@@ -21,7 +21,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, identify
-from unshard.mysql.structure import read_table, table_names
+from unshard.mysql.structure import families, read_table, table_names
 from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
@@ -192,6 +192,8 @@ def _sync(
     journal = Journal(target, meta, name)
 
     targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
+    if config.target.checks_foreign_keys:
+        targets.read_families = lambda: journal.on_target(families)
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
         unknown=lambda table: _as_upstream(targets.get(router.route(table)), table),
