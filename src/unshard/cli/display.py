@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 
 from rich.console import Console, Group, RenderableType
@@ -12,10 +12,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from unshard.model.progress import Progress
+from unshard.sync.ledger import Entry
 from unshard.worker.status import SubtaskStatus
 
 REFRESH_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
+MOST_TABLES = 3
 
 Readings = Callable[[], Sequence[SubtaskStatus]]
 
@@ -69,12 +71,19 @@ def line(reading: SubtaskStatus) -> str:
         f"{sync.rows:,} rows in {sync.batches:,} batches",
     ]
     if sync.missing:
-        parts.append(f"{sync.missing:,} rows were not found in the target")
+        parts.append(f"{sync.missing:,} rows were not found in the target ({_missing_by_table(sync.tables)})")
     if sync.safe_mode:
         parts.append(f"safe mode ({sync.safe_mode})")
     if reading.note:
         parts.append(reading.note)
     return f"{head}  {'  '.join(parts)}"
+
+
+def _missing_by_table(tables: Mapping[str, Entry]) -> str:
+    """The tables with most of them."""
+    counts = sorted(((entry.missing, name) for name, entry in tables.items() if entry.missing), reverse=True)
+    named = [f"{name} {count:,}" for count, name in counts[:MOST_TABLES]]
+    return ", ".join(named + ["…"] * (len(counts) > MOST_TABLES))
 
 
 def _copying(progress: Progress, seconds: float) -> str:

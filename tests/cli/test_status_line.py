@@ -1,0 +1,28 @@
+"""What the status line says of rows that were not found, and of a lag that nobody knows."""
+
+from __future__ import annotations
+
+from unshard.cli.display import line
+from unshard.model.position import Location, Position
+from unshard.sync.lag import Sighting
+from unshard.sync.ledger import Entry
+from unshard.sync.status import Meter
+from unshard.worker.status import SubtaskStatus
+
+
+def shown(meter: Meter, sighting: Sighting | None) -> str:
+    return line(SubtaskStatus("s1", "sync", sync=meter.read(20.0, sighting)))
+
+
+def test_missing_rows_are_told_with_their_tables() -> None:
+    meter = Meter(location=Location(Position("b.000001", 99)))
+    meter.applied({f"d.t{n}": Entry(decoded=9, updated=9, missing=n) for n in range(5)}, 0, 19.0)
+    meter.applied({"d.t1": Entry(decoded=9, updated=9, missing=9)}, 0, 19.5)
+    assert "19 rows were not found in the target (d.t1 10, d.t4 4, d.t3 3, …)" in shown(meter, None)
+
+
+def test_lag_is_unknown_before_it_is_known_and_grows_while_the_source_is_away() -> None:
+    meter = Meter(location=Location(Position("b.000001", 99)), behind=False)
+    assert "lag unknown" in shown(meter, None)
+    assert "lag 0.0 s" in shown(meter, Sighting(Position("b.000001", 99), 5000.0, 18.0))
+    assert "lag 2.0 s" in shown(meter, None)
