@@ -1,0 +1,58 @@
+"""Batches with tied tables: never shuffled, one task where they are sliced, in order in safe mode."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
+from unshard.model.table import Column, Index, Table, TableName
+from unshard.mysql.connection import Endpoint
+from unshard.sync import plan as planning
+from unshard.sync.batch import BatchPlan, Shape, TablePlan
+from unshard.sync.plan import Planner
+from unshard.sync.tables import plan_target
+from unshard.target.meta import MetaTables
+
+COLUMNS = (Column("id", "int", "int(11)", nullable=False), Column("n", "int", "int(11)"))
+KEYS = (Index("PRIMARY", ("id",), (0,), unique=True), Index("n", ("n",), (0,), unique=True))
+PLANNER = Planner("s", MetaTables("m", "t"), Endpoint("h", 1, "u"), Shape(16, 100, slice_bytes=64 << 20), 9)
+
+
+def table_plan(keys: int) -> TablePlan:
+    table = Table(TableName("d", "t"), COLUMNS, KEYS[:keys])
+    return TablePlan(table, plan_target(table, table, Where()))
+
+
+def planned(table: TablePlan, size: int, monkeypatch: pytest.MonkeyPatch, *, safe: bool = False) -> BatchPlan:
+    monkeypatch.setattr(planning, "_ranges", lambda work, pieces: ())
+    monkeypatch.setattr(planning, "_slices", lambda work, size: ())
+    begin = Position("b.000001", 4)
+    extent = SimpleNamespace(start=4, end=4 + size, size=size)
+    work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent)
+    return PLANNER.plan(work, (table,), 1, 1, safe=safe)
+
+
+def test_tied_tables_are_not_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert planned(table_plan(1), 32 << 20, monkeypatch).shuffled
+    tied = planned(table_plan(2), 32 << 20, monkeypatch)
+    assert not tied.shuffled and tied.shares == 9
+
+
+def test_one_task_applies_the_slices_of_tied_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert planned(table_plan(1), 128 << 20, monkeypatch).shares == 9
+    tied = planned(table_plan(2), 128 << 20, monkeypatch)
+    assert tied.sliced and tied.shares == 1
+
+
+def test_safe_mode_keeps_tied_tables_in_order_and_refuses_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    tied = table_plan(2)
+    (plan,) = planned(tied, 1000, monkeypatch, safe=True).tables
+    assert plan.target.ordered and not plan.target.tied
+    family = replace(tied, target=replace(tied.target, ordered=True, family=tied.target.name))
+    with pytest.raises(SyncError, match="SYNC-040"):
+        planned(family, 1000, monkeypatch, safe=True)
