@@ -9,6 +9,8 @@ import pytest
 from unshard.cli.demo.proof import Proof, prove
 from unshard.cli.demo.scene import Shard
 from unshard.model.table import TableName
+from unshard.mysql.connection import session
+from unshard.target.meta import MetaTables
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -22,13 +24,11 @@ CHUNK = "UPDATE dm_meta.demo_apply_partition SET batch_id = 1, chunk = {} WHERE 
 def server() -> Iterator[MariadbServer]:
     """Three upstream changes and one deleted row, applied rightly in two chunks."""
     with MariadbServer() as booted:
-        booted.run("CREATE DATABASE shop_1", "CREATE DATABASE shop", "CREATE DATABASE dm_meta")
+        booted.run("CREATE DATABASE shop_1", "CREATE DATABASE shop")
         booted.run(f"CREATE TABLE shop_1.orders_1 {TABLE}", f"CREATE TABLE shop.orders {TABLE}")
-        booted.run(
-            "CREATE TABLE dm_meta.demo_apply_partition"
-            " (source VARCHAR(32), part INT, epoch INT, batch_id INT, chunk INT, PRIMARY KEY (source, part))",
-            "INSERT INTO dm_meta.demo_apply_partition VALUES ('source-1', 0, 1, 1, 0)",
-        )
+        with session(booted.endpoint, "target") as connection:
+            MetaTables("dm_meta", "demo").create(connection)
+        booted.run("INSERT INTO dm_meta.demo_apply_partition VALUES ('source-1', 0, 1, 1, 0, 0)")
         booted.run(
             "INSERT INTO shop_1.orders_1 VALUES (1, 1, 'c', 'p'), (2, 2, 'c', 'p')",
             "UPDATE shop_1.orders_1 SET k = 3 WHERE id = 1",
