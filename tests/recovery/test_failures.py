@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from pyspark.sql import SparkSession
 from proof import assert_exactly_once
 from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import UnshardError
+from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
@@ -37,25 +36,6 @@ def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: 
     """A task on them that compacts nothing, so that every change shows in the target's binlog."""
     syncer = {"compact": False, "batch": 20, "worker-count": 2}
     return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
-
-
-@contextmanager
-def row_held(server: MariadbServer, table: str) -> Iterator[None]:
-    """All rows of the table are locked, so that whoever writes one of them stands still in the middle of a batch."""
-    connection = server.connection()
-    connection.autocommit(False)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {table} FOR UPDATE")
-            yield
-    finally:
-        connection.close()
-
-
-def stands_still(server: MariadbServer) -> bool:
-    """Whether a statement on the server has been waiting for a while, which here means for a lock."""
-    waiting = "SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND TIME_MS > 500"
-    return bool(server.query(f"{waiting} AND ID <> CONNECTION_ID()"))
 
 
 def kill_python_workers() -> int:

@@ -168,4 +168,9 @@ ENGINE: dict[str, Entry] = {
     "ENGINE-002": Entry(
         "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True
     ),
+    "ENGINE-003": Entry(
+        "Spark has ended in the middle of a job ({task}): its JVM, or its server, is gone",
+        "see the Spark log beside the task's data, and the kernel's for one killed for want of memory; start the same "
+        "command again: it goes on from here, and nothing is lost or applied twice",
+    ),
 }

@@ -14,7 +14,7 @@ from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.pieces import Piece
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import Endpoint, connect, rows, server_error
+from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 
 Result = TypeVar("Result")
@@ -125,7 +125,7 @@ class Writer:
 
     def _connection(self, destination: Destination) -> Any:
         if self._open is None:
-            self._open = connect(self._endpoint, "target")
+            self._open = connect(self._endpoint, "target", patience_seconds=ROWS_SECONDS)
             rows(self._open, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
             rows(self._open, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             ((packet,),) = rows(self._open, "SELECT @@max_allowed_packet")

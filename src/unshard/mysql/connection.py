@@ -28,10 +28,20 @@ _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
 
 _TIMEOUT_SECONDS = 10
 
+STATEMENT_SECONDS = 70 * 60
+ROWS_SECONDS = 5 * 60
+READ_SECONDS = 15 * 60
+"""How long a server may be silent within a statement before its connection counts as lost: any, one that writes a chunk
+of rows, one that reads a table. Without a limit a stalled network is never noticed.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server is and how to log in; `session` are session variables to set on each connection."""
+    """Where a server is and how to log in; `session` are session variables to set on each connection.
+
+    `patience_seconds` bounds every silence of the server on them.
+    """
 
     host: str
     port: int
@@ -39,17 +49,19 @@ class Endpoint:
     password: str = field(default="", repr=False)
     session: tuple[tuple[str, str], ...] = ()
     ssl: tuple[tuple[str, str], ...] = ()
+    patience_seconds: int = STATEMENT_SECONDS
 
     def with_session(self, **variables: str) -> Endpoint:
         """The same endpoint with more session variables; those already set by the user win."""
         return replace(self, session=tuple({**variables, **dict(self.session)}.items()))
 
 
-def connect(endpoint: Endpoint, side: Side, *, text: bool = True) -> Any:
+def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_seconds: int = STATEMENT_SECONDS) -> Any:
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
-    `text=False` leaves every value the bytes that the server sent (bulk reads). Raises SourceError or
-    TargetError 001 (can't reach, retryable) or 002 (refused).
+    `text=False` leaves every value the bytes that the server sent (bulk reads). After `patience_seconds` of silence in
+    a statement it fails as a lost connection. Raises SourceError or TargetError 001 (can't reach, retryable) or 002
+    (refused).
     """
     options: dict[str, Any] = {}
     if not text:
@@ -67,6 +79,8 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True) -> Any:
             charset="utf8mb4",
             autocommit=True,
             connect_timeout=_TIMEOUT_SECONDS,
+            read_timeout=min(patience_seconds, endpoint.patience_seconds),
+            write_timeout=min(patience_seconds, endpoint.patience_seconds),
             init_command=f"SET {assignments}",
             client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
             local_infile=False,

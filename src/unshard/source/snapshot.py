@@ -13,7 +13,7 @@ from typing import Any
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName, quote_name
-from unshard.mysql.connection import Endpoint, connect
+from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
 from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify
 
 _PATIENT_SECONDS = 28_800
@@ -31,7 +31,7 @@ def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
     An empty sql_mode gives SHOW CREATE TABLE in backticks and CHAR values without padding, as the binlog has
     them. Time limits on statements and idle streams are lifted for this session.
     """
-    connection = connect(endpoint, "source", text=text)
+    connection = connect(endpoint, "source", text=text, patience_seconds=READ_SECONDS)
     settings = {
         "time_zone": "'+00:00'",
         "sql_mode": "''",

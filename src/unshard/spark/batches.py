@@ -21,9 +21,10 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from unshard.errors import EngineError, UnshardError, error_from_dict
+from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.jobs import run_tasks, tagged
+from unshard.spark.session import failure
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
 from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
@@ -91,7 +92,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         known = _MARKED.search(str(error))
         if known is not None:
             raise error_from_dict(json.loads(known[1])) from error
-        raise EngineError("ENGINE-002", cause=str(error)[:500], values={"task": "batch"}) from error
+        raise failure(spark, "batch", str(error)[:500]) from error
     return [pickle.loads(report) for report in found]
 
 

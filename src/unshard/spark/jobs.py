@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from unshard.errors import EngineError
+from unshard.spark.session import failure, lives
 
 Task = Callable[[bytes], bytes]
 WAVE = 256
@@ -24,7 +24,8 @@ def run_tasks(
     """Run `task(payload)` once for each payload in Spark Python workers; the results in the payloads' order.
 
     `task` must be importable by name and safe to run again: Spark retries lost tasks and may speculate.
-    Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002.
+    Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002, the death of
+    Spark's JVM with ENGINE-003.
     With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all. Jobs with a
     `tag` can be ended by `interrupt`.
     """
@@ -45,11 +46,14 @@ def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        _remove_tag(spark, tag)
+        if lives(spark):
+            _remove_tag(spark, tag)
 
 
 def interrupt(spark: SparkSession, tag: str) -> None:
     """End the running jobs with that tag; their `run_tasks` raises EngineError. Any thread may call it."""
+    if not lives(spark):
+        return
     if is_remote():
         spark.interruptTag(tag)
     else:
@@ -86,7 +90,7 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
     try:
         found = frame.toArrow().to_pylist()
     except Exception as error:
-        raise EngineError("ENGINE-002", cause=_root_cause(str(error)), values={"task": task.__name__}) from error
+        raise failure(spark, task.__name__, _root_cause(str(error))) from error
     by_number = {row["id"]: row["result"] for row in found}
     return [by_number[number] for number in range(count)]
 

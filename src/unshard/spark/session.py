@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
 from unshard.errors import EngineError
@@ -72,10 +73,29 @@ def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Itera
             raise EngineError(
                 "ENGINE-001", cause=str(error).strip()[:500], values={"master": master, "log": str(log_file)}
             ) from error
+    # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
+    AccumulatorTCPServer.handle_error = lambda *about: None
     try:
         yield session
     finally:
-        session.stop()
+        if lives(session):
+            session.stop()
+
+
+def lives(session: Session) -> bool:
+    """Whether Spark still answers. Without its JVM every call fails, `stop` too."""
+    try:
+        session.conf.get("spark.master", "")  # the version is kept by the session, this is asked for
+    except Exception:  # noqa: BLE001 - whatever py4j or gRPC says of an end that is gone
+        return False
+    return True
+
+
+def failure(session: Session, task: str, cause: str) -> EngineError:
+    """What a job's exception becomes: ENGINE-003 where Spark itself is gone, else ENGINE-002."""
+    if lives(session):
+        return EngineError("ENGINE-002", cause=cause, values={"task": task})
+    return EngineError("ENGINE-003", values={"task": task})
 
 
 def slots(session: Session) -> int:

@@ -13,14 +13,14 @@
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from unshard.binlog.extent import Extent, Rotate, Statement
-from unshard.binlog.format import Format, read_format
+from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
+from unshard.binlog.mapped import mapped
 from unshard.binlog.xa import Completed, Prepared
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
@@ -101,9 +101,9 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     if size <= offset:
         return _past_end(log, at, written)
     where = Where(source=source, file=str(path))
-    with path.open("rb") as handle, mmap.mmap(handle.fileno(), size, prot=mmap.PROT_READ) as data:
-        checksum = _format(data).checksum
-        extent = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
+    data = mapped(path, size)
+    checksum = read_format(data).checksum
+    extent = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
     end = _location(at, file, extent.end, extent.gtids)
     if extent.row_events:
         return Rows(Position(file, offset), end, path, checksum, extent)
@@ -129,10 +129,6 @@ def _past_end(log: Log, at: Location, written: Position) -> Move | None:
     """
     following = log.next_file(at.position.file) if at.position.file != written.file else None
     return Move(Location(Position(following), at.gtid)) if following else None
-
-
-def _format(data: mmap.mmap) -> Format:
-    return read_format(data)
 
 
 def _location(before: Location, file: str, offset: int, gtids: tuple[str, ...]) -> Location:

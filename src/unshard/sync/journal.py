@@ -13,7 +13,7 @@ from unshard.crash_point import reach
 from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
-from unshard.mysql.connection import Endpoint
+from unshard.mysql.connection import ROWS_SECONDS, Endpoint
 from unshard.sync.ledger import COUNTS, Entry
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
@@ -43,6 +43,7 @@ class Journal:
     exit_point: ExitPoint | None = None
     owed: dict[str, Entry] = field(default_factory=dict)
     _connection: Any = field(default=None, repr=False)
+    _patience_seconds: int = ROWS_SECONDS
 
     def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
         """Take the source over; gives its checkpoint and the batch that was left open, if any."""
@@ -121,14 +122,17 @@ class Journal:
         for target, entry in ledger.items():
             self.owed[target] = self.owed.get(target, Entry()) + entry
 
-    def on_target(self, operation: Callable[[Any], T]) -> T:
-        """Run `operation(connection)` under the retry policy."""
+    def on_target(self, operation: Callable[[Any], T], patience_seconds: int = ROWS_SECONDS) -> T:
+        """Run `operation(connection)` under the retry policy; its statements may each take `patience_seconds`."""
+        if patience_seconds != self._patience_seconds:
+            self.drop()
+            self._patience_seconds = patience_seconds
         return on_target(self, operation, Where(source=self.source))
 
     def get(self) -> Any:
         """The connection, opened where there is none."""
         if self._connection is None:
-            self._connection = writer(self.endpoint)
+            self._connection = writer(self.endpoint, self._patience_seconds)
         return self._connection
 
     def drop(self) -> None:

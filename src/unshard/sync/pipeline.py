@@ -11,7 +11,6 @@ keeping its own partitions of the whole range (`run_share`), or a shuffle (`befo
 
 from __future__ import annotations
 
-import mmap
 import pickle
 import time
 from collections import Counter
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.binlog.mapped import mapped
 from unshard.binlog.partial import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
@@ -63,11 +63,8 @@ def decode(plan: BatchPlan, piece: Range) -> list[Images]:
         return found.table
 
     where = Where(source=plan.source, file=piece.path)
-    with Path(piece.path).open("rb") as file:
-        data = mmap.mmap(file.fileno(), piece.end, prot=mmap.PROT_READ)
-    # not closed by hand: an error's traceback still holds views of it, and the failing close would hide that error
     decoded = decode_range(
-        memoryview(data),
+        memoryview(mapped(Path(piece.path), piece.end)),
         piece.start,
         piece.end,
         checksum=plan.checksum,

@@ -12,7 +12,6 @@ Their structures are those of now: a prepared transaction holds its tables again
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from unshard.binlog.extent import BudgetReached, Extent
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
+from unshard.binlog.mapped import mapped
 from unshard.binlog.xa import Prepared
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
@@ -133,10 +133,10 @@ def _before(file: str) -> str | None:
 
 def _walk_one(path: Path, kept: PreparedXa, source: str) -> tuple[Extent, bool]:
     where = Where(source=source, file=str(path))
-    with path.open("rb") as handle, mmap.mmap(handle.fileno(), kept.end, prot=mmap.PROT_READ) as data:
-        checksum = read_format(data).checksum
-        start = kept.begin.position.offset
-        return walk(data, start, size=kept.end, budget=_BUDGET, checksum=checksum, where=where), checksum
+    data = mapped(path, kept.end)
+    checksum = read_format(data).checksum
+    start = kept.begin.position.offset
+    return walk(data, start, size=kept.end, budget=_BUDGET, checksum=checksum, where=where), checksum
 
 
 def _lost(kept: PreparedXa, begin: Position, path: Path, cause: str, source: str) -> BinlogError:

@@ -25,7 +25,7 @@ from unshard.errors import SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import rows
+from unshard.mysql.connection import STATEMENT_SECONDS, rows
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -174,7 +174,7 @@ class Statements:
             again, tried = tried, True
             carry_out(connection, replace(intent, done=done), reach, note, resumed=again)
 
-        journal.on_target(attempt)
+        journal.on_target(attempt, STATEMENT_SECONDS)
 
     def _take_over(self, changes: Changes) -> None:
         self.touched = frozenset(changes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from unshard.mysql.connection import Endpoint, connect
+from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect
 
 WRITE_SESSION = {
     "sql_mode": "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO",
@@ -19,9 +19,9 @@ _PACKET_HEAD = 64
 _packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
-def writer(endpoint: Endpoint) -> Any:
+def writer(endpoint: Endpoint, patience_seconds: int = ROWS_SECONDS) -> Any:
     """A new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
-    connection = connect(endpoint.with_session(**WRITE_SESSION), "target")
+    connection = connect(endpoint.with_session(**WRITE_SESSION), "target", patience_seconds=patience_seconds)
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         cursor.execute("SELECT @@max_allowed_packet")

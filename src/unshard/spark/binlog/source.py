@@ -5,7 +5,6 @@ The driver walks the event headers and checks every checksum; each partition dec
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from unshard.binlog.mapped import mapped
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
 from unshard.model.position import Position
@@ -98,8 +98,7 @@ class _RangeReader:
         wanted = to_arrow_schema(self.schema, timezone="UTC")
         convert = all_rows if self.options.table is None else typed_rows
         path = Path(piece.path)
-        with path.open("rb") as file:
-            data = mmap.mmap(file.fileno(), piece.end, prot=mmap.PROT_READ)
+        data = mapped(path, piece.end)
         log = np.frombuffer(data, np.uint8)
         decoded = decode_range(
             data,

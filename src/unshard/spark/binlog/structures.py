@@ -7,11 +7,11 @@ are `@1`, `@2` … and members their numbers.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.binlog.described import describe_table, undescribed
+from unshard.binlog.mapped import mapped
 from unshard.binlog.rows import Wanted, decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
@@ -101,7 +101,6 @@ def _last_map(rows: Rows, name: TableName | None) -> tuple[TableMap | None, str]
             found = table_map, f"{rows.path.name}:{offset}"
 
     extent = rows.extent
-    with rows.path.open("rb") as file, mmap.mmap(file.fileno(), extent.end, prot=mmap.PROT_READ) as data:
-        where = Where(file=str(rows.path))
-        decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, where=where)
+    data, where = mapped(rows.path, extent.end), Where(file=str(rows.path))
+    decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, where=where)
     return found

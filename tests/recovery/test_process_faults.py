@@ -1,0 +1,90 @@
+"""A process is frozen, or its JVM dies, in the middle of a batch: it says so, and each change still arrives once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from proof import assert_exactly_once
+from task_runs import Command, TaskFiles, wait_until
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+
+@pytest.fixture
+def work(source: MariadbServer, schema: str) -> Workload:
+    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
+    made.create()
+    made.fill(300)
+    return made
+
+
+@pytest.fixture
+def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
+
+
+def with_signal(command: Command, number: signal.Signals) -> None:
+    """Send a signal to all of the command: its driver, its JVM, its Python workers."""
+    os.killpg(command.pid, number)
+    for child in psutil.Process(command.pid).children(recursive=True):
+        if os.getpgid(child.pid) != command.pid:  # Spark's daemon leads a group of its own
+            child.send_signal(number)
+
+
+def test_a_killed_jvm_ends_the_run_and_the_next_goes_on(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
+) -> None:
+    name = work.plan.names[0]
+    with Command(files) as command:
+        command.catch_up()
+        with row_held(target, name.quoted):
+            source.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id > 500")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            (jvm,) = (p for p in psutil.Process(command.pid).children(recursive=True) if p.name() == "java")
+            jvm.kill()
+            assert command.wait(30) == 1, command.text
+    assert "ENGINE-003 [source s1" in command.text, command.text
+    assert "what to do: " in command.text
+    assert "Traceback" not in command.text
+    with Command(files) as command:
+        command.catch_up()
+        command.interrupt()
+        assert command.wait() == 0, command.text
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_a_frozen_process_finds_its_source_taken_over(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, tmp_path: Path
+) -> None:
+    name = work.plan.names[0]
+    elsewhere = replace(files, folder=tmp_path / "another-host").write()
+    with Command(files) as zombie:
+        zombie.catch_up()
+        with row_held(target, name.quoted):
+            source.run(f"UPDATE {name.quoted} SET k = k + 1")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            with_signal(zombie, signal.SIGSTOP)
+        with Command(elsewhere) as heir:
+            target.run(*(f"KILL {number}" for (number,) in target.query(_BY_ZOMBIE)))
+            heir.catch_up()
+            with_signal(zombie, signal.SIGCONT)
+            assert zombie.wait() == 1, zombie.text
+            assert "SYNC-001 [source s1" in zombie.text, zombie.text
+            work.run(transactions=20)
+            heir.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+_BY_ZOMBIE = """
+SELECT ID FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON ID = TRX_MYSQL_THREAD_ID
+"""
