@@ -47,7 +47,8 @@ def _term(column: Column) -> str:
         return f"CAST({name} AS DOUBLE)"
     if column.type == "decimal" and "zerofill" in column.definition:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
-    return f"CAST({name} AS BINARY)" if _own_charset(column) else name
+    # CAST ... AS BINARY would give NULL on MariaDB for a text longer than max_allowed_packet
+    return f"CONVERT({name} USING binary)" if _own_charset(column) else name
 
 
 def _own_charset(column: Column) -> str | None:
