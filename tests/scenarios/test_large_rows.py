@@ -46,7 +46,7 @@ def test_large_rows_arrive_once_the_target_takes_them(
     source_server.run("FLUSH BINARY LOGS")
     error = run.error()
     assert isinstance(error, SyncError) and error.code == "SYNC-053"
-    assert error.where.table == str(name) and "max_allowed_packet is" in error.cause
+    assert error.where.table == str(name) and "max_allowed_packet takes" in error.cause
 
     file = source_server.binlog_files()[-2]
     (relayed,) = (tmp_path / "relay").rglob(file.name)

@@ -110,6 +110,8 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
                 raise
             pieces = smaller(piece)
             if not pieces:
+                # a session keeps the limit that it began with: the next attempt asks for the one of then
+                KeptWriter(plan.target, part).drop()
                 raise _too_large(piece, plan, error) from error
             waiting.extend(reversed(pieces))
             continue
@@ -170,7 +172,7 @@ def _check_packets(connection: Any, piece: Chunk, plan: BatchPlan) -> None:
     """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
     longest, limit = max(len(statement.sql) for statement in piece.statements), packet_limit(connection)
     if longest >= limit:
-        raise TargetError(TOO_LARGE, _where(plan), f"a statement of {longest} bytes, and max_allowed_packet is {limit}")
+        raise TargetError(TOO_LARGE, _where(plan), f"a statement of {longest} bytes; max_allowed_packet takes {limit}")
 
 
 def _begin(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> int:
