@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 SMALLEST_BYTES = 256 << 10
 LARGEST_BYTES = 64 << 20
-FIRST_BYTES = 4 << 20
+FIRST_BYTES = 32 << 20
 
 QUICK_SECONDS = 2.0
 SLOW_SECONDS = 5.0
