@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -208,3 +209,9 @@ def test_compiled_kernels_are_those_of_the_source() -> None:
         if not built or max(file.stat().st_mtime for file in built) < path.stat().st_mtime:
             stale.append(place(path))
     assert stale == [], "run `make build`"
+
+
+def test_test_modules_have_names_of_their_own() -> None:
+    """Without packages around them pytest tells them apart by their names alone, and stops where two are the same."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py")
+    assert [name for name, count in names.items() if count > 1] == []
