@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from stored_cases import CASES, STORED
 from tool_values import same
 
+from binlog_listing import listed
 from unshard.binlog.extent import BudgetReached, EndOfData, Rotate, Stop
 from unshard.binlog.format import read_format
 from unshard.binlog.images import ABSENT, Change, Rows
 from unshard.binlog.index import walk
-from unshard.binlog.listing import Choice, Shown, list_events
-from unshard.cli.binlog import name_statement
+from unshard.binlog.listing import Shown
 from unshard.errors import BinlogError, Where
 
 NAMES = sorted(CASES)
@@ -26,21 +25,6 @@ STATEMENTS = ("mariadb-statements", "mysql-statements")
 
 ROWS_KNOWN = [name for name in NAMES if name != "mysql-partial-json"]
 """MySQL's tool prints the changes of a document (JSON_REPLACE …), we the document that they give."""
-
-
-def listed(path: Path) -> list[Shown]:
-    data = path.read_bytes()
-    form = read_format(data)
-    items = list_events(
-        data,
-        len(data),
-        checksum=form.checksum,
-        where=Where(file=str(path)),
-        choice=Choice(),
-        naming=lambda query: name_statement(query, form),
-        growing=False,
-    )
-    return [item for item in items if isinstance(item, Shown)]
 
 
 def told(name: str) -> dict[str, Any]:

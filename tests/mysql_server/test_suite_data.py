@@ -1,0 +1,52 @@
+"""The binlog files of MariaDB's own test suite, of servers back to MySQL 4.1: values or a named refusal, never else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from binlog_listing import listed
+from server_tool import ask
+from unshard.binlog.format import MAGIC
+from unshard.errors import BinlogError
+from unshard.testing.programs import program
+
+DATA = Path(__file__).parents[2] / ".servers" / "suite-data"
+"""Fetched by tools/test-servers, as the servers are."""
+
+AGREED = {"mdev6020-mysql-bin.000001", "ver_trunk_row_v2.001", "write-partial-row.binlog", "mariadb-5.5-binlog.000001"}
+OF_MYSQL_8 = "mdev35643_mysql_80_binlog.000001"  # MariaDB's tool gives up in the middle of it
+
+
+def files() -> Iterator[Path]:
+    """Each different file once, whatever it is called."""
+    seen = set()
+    for path in sorted(path for path in DATA.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        digest = hashlib.sha256(data).digest()
+        if data.startswith(MAGIC) and digest not in seen:
+            seen.add(digest)
+            yield path
+
+
+def test_every_file_is_read_or_refused_by_name() -> None:
+    agreed, differ = set(), []
+    for path in files():
+        try:
+            found = listed(path)
+        except BinlogError as error:
+            assert error.where.file or error.where.position, error
+            continue
+        told, in_order = ask([program("mariadb-binlog")], path)
+        rows = sum(len(list(shown.rows)) for shown in found if shown.rows is not None)
+        outer = [shown.header for shown in found if shown.within is None]
+        events = [[header.offset, header.code, header.length] for header in outer]
+        if path.name == OF_MYSQL_8:
+            assert (len(events), rows) == (40, 106)
+        elif in_order:
+            agreed.add(path.name)
+            if (events, rows) != (told.events, len(told.rows)):
+                differ.append(path.name)
+    assert differ == []
+    assert agreed >= AGREED
