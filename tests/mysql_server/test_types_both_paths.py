@@ -54,3 +54,9 @@ def test_what_a_newer_mariadb_calls_the_end_of_time(other_mariadb: OtherMariadbS
     ((end,),) = other_mariadb.query(f"SELECT CAST(row_end AS CHAR) FROM {schema}.t")
     assert end == FOREVER[1]
     other_mariadb.run(f"DROP DATABASE {schema}")
+
+
+def test_an_enum_of_the_most_members(mysql_source: MysqlServer, schema: str) -> None:
+    """65,535 members are what a number of two bytes can tell apart. The server itself takes most of the time."""
+    members = ",".join(f"'m{number}'" for number in range(1, 65536))
+    assert_both_agree(mysql_source, schema, {f"enum({members})": ("1", "255", "256", "257", "32768", "65535", "NULL")})
