@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.binlog.cuts import slices, splits
+from unshard.binlog.mapped import mapped
 from unshard.errors import SyncError, Where
 from unshard.model.change import OnMissingRow
 from unshard.mysql.connection import Endpoint
@@ -120,8 +118,7 @@ def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
     start, end = work.extent.start, work.extent.end
     bounds = [start, end]
     if pieces > 1:
-        with _mapped(work) as data:
-            bounds = sorted({start, *splits(data, start, end, pieces), end})
+        bounds = sorted({start, *splits(mapped(work.path, end), start, end, pieces), end})
     spans = itertools.pairwise(bounds)
     return tuple(Range(str(work.path), work.path.name, a, b, n << 40) for n, (a, b) in enumerate(spans))
 
@@ -129,16 +126,8 @@ def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
 def _slices(work: Rows, size: int) -> tuple[Range, ...]:
     """The ranges of a batch that is too large to be applied at once."""
     extent = work.extent
-    with _mapped(work) as data:
-        found = slices(data, extent.start, extent.end, size, checksum=work.checksum)
-        return tuple(
-            Range(str(work.path), work.path.name, one.start, one.end, number << 40, one.maps, one.part)
-            for number, one in enumerate(found)
-        )
-
-
-@contextmanager
-def _mapped(work: Rows) -> Iterator[mmap.mmap]:
-    """The relay file up to the end of the work."""
-    with work.path.open("rb") as handle, mmap.mmap(handle.fileno(), work.extent.end, prot=mmap.PROT_READ) as data:
-        yield data
+    found = slices(mapped(work.path, extent.end), extent.start, extent.end, size, checksum=work.checksum)
+    return tuple(
+        Range(str(work.path), work.path.name, one.start, one.end, number << 40, one.maps, one.part)
+        for number, one in enumerate(found)
+    )
