@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from server_tool import ask
-
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog
 from unshard.testing.programs import program
 from unshard.testing.servers import MariadbServer
