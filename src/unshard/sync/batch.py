@@ -18,6 +18,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.row_filter import RowFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class TablePlan:
     """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot).
 
     `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
-    known in batches with such images only.
+    known in batches with such images only. `filters` are asked in order; the first that drops a change is counted.
     """
 
     table: Table
@@ -107,6 +108,7 @@ class TablePlan:
     mapping: ColumnMapping | None = None
     after: Position | None = None
     defaults: tuple[tuple[str, str], ...] = ()
+    filters: tuple[RowFilter, ...] = ()
 
     def fingerprint(self) -> str:
         """A digest of all that decides how rows become SQL; equal in every attempt at a batch."""
@@ -115,7 +117,7 @@ class TablePlan:
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
         parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
         parts.append(str(target.family))
-        text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults])
+        text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults, repr(self.filters)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
