@@ -27,6 +27,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[int, Event]:
         return [piece]
 
     monkeypatch.setattr(pipeline, "decode", decode)
+    monkeypatch.setattr(pipeline, "filter_rows", lambda images: (images, {}))
     monkeypatch.setattr(pipeline, "map_columns", lambda plan, images: images)
     monkeypatch.setattr(pipeline, "tie_rows", lambda plan, images: None)
     monkeypatch.setattr(pipeline, "encode_changes", lambda plan, images, mine, ties: (images, {0: len(images)}))

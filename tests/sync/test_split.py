@@ -18,6 +18,7 @@ from unshard.sync.batch import BatchPlan, Shape
 from unshard.sync.merge import Chunk, Statement
 from unshard.sync.pipeline import apply_partitions
 from unshard.sync.split import smaller
+from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, applied
 from unshard.testing.binlog_count import row_events
@@ -174,12 +175,25 @@ def test_two_attempts_at_once_share_the_work(place: Target) -> None:
     assert len(place.rows("plain")) == 400 and reached(place, plan) == Applied(1)
 
 
-def test_tables_of_an_earlier_version_get_the_column(place: Target) -> None:
-    meta = MetaTables("split", "old")
+def test_tables_of_an_earlier_version_get_the_columns(place: Target) -> None:
+    meta = MetaTables("split", "Old")
     meta.create(place.connection)
     with place.connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {meta.partition} DROP COLUMN step")
         cursor.execute(f"INSERT INTO {meta.partition} (source, part, epoch, batch_id, chunk) VALUES ('s1', 0, 3, 7, 2)")
+        cursor.execute(f"ALTER TABLE {meta.ledger} DROP COLUMN filtered")
+        cursor.execute(f"INSERT INTO {meta.ledger} VALUES ('s1', 'd.t', 7, 1, 2, 3, 1, 0)")
+        cursor.execute(f"DROP TABLE {meta.left_out}")
     meta.create(place.connection)
     meta.create(place.connection)
     assert applied(place.connection, meta, "s1", 0, 3, 7) == Applied(2)
+    counts = {"decoded": 5, "filtered": 4, "compacted": 0, "inserted": 1, "updated": 0, "deleted": 0, "missing": 0}
+    with place.connection.cursor() as cursor:
+        add_to_ledger(cursor, meta, "s1", {"d.t": counts})
+        add_left_out(cursor, meta, "s1", {("d.t", "filters.one"): 3})
+        add_left_out(cursor, meta, "s1", {("d.t", "filters.one"): 1})
+        cursor.execute(
+            "SELECT decoded, filtered, compacted, inserted, updated, deleted, missing, changes"
+            f" FROM {meta.ledger} JOIN {meta.left_out} ON name = target"
+        )
+        assert cursor.fetchall() == ((12, 4, 1, 3, 3, 1, 0, 4),)

@@ -16,7 +16,7 @@ class Op(IntEnum):
 
     INSERT_SET is an INSERT whose `row` names its columns itself: `a`=1,`b`=2.
 
-    SEEN is no change: across a shuffle it carries, in `seq`, how many changes of `target` a range held.
+    SEEN is no change: across a shuffle it carries, in `key`, what was seen in a range (`sync.ledger.Seen`, pickled).
     """
 
     SEEN = 0

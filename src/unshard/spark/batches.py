@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -26,8 +25,8 @@ from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.jobs import run_tasks, tagged
 from unshard.spark.session import failure
 from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import Report
-from unshard.sync.pipeline import after_exchange, decode, encode_changes, map_columns, run_share
+from unshard.sync.ledger import Report, Seen
+from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 
 _ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
@@ -97,30 +96,25 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
 
 
 def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
-    """The encoded changes of one range, and a row with op SEEN for each target that tells how many they are."""
+    """The encoded changes of one range, and a row with op SEEN that tells what was seen there."""
     try:
-        images = map_columns(plan, decode(plan, plan.ranges[number]))
-        changes, seen = encode_changes(plan, images, None)
+        changes, seen = before_exchange(plan, plan.ranges[number : number + 1])
     except UnshardError as error:
         # Behind the shuffle it would be too late: other partitions would apply an incomplete batch.
         raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
     yield from changes.to_batches(max_chunksize=100_000)
-    marks = [
-        {"target": target, "op": Op.SEEN, "seq": count, "key": b"", "ordered": False, "part": 0}
-        for target, count in seen.items()
-    ]
-    yield pa.RecordBatch.from_pylist(marks, schema=ENCODED_SCHEMA)
+    mark = {"target": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}
+    yield pa.RecordBatch.from_pylist([mark], schema=ENCODED_SCHEMA)
 
 
 def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
     is_mark = pa.compute.equal(changes.column("op"), int(Op.SEEN))
-    seen: Counter[int] = Counter()
-    for mark in changes.filter(is_mark).select(["target", "seq"]).to_pylist():
-        seen[mark["target"]] += mark["seq"]
+    marks = changes.filter(is_mark).column("key").to_pylist()
+    seen = sum((pickle.loads(mark) for mark in marks), Seen())
     rows = changes.filter(pa.compute.invert(is_mark)).combine_chunks()
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
         ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
-        return Report(part, dict(seen), ledger, {})
+        return Report(part, seen, ledger, {})
     except UnshardError as error:
-        return Report(part, {}, {}, {}, error.to_dict())
+        return Report(part, Seen(), {}, {}, error.to_dict())

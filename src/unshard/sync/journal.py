@@ -14,9 +14,10 @@ from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint
-from unshard.sync.ledger import COUNTS, Entry
+from unshard.sync.ledger import Entry
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
@@ -153,12 +154,8 @@ class Journal:
         return cursor.fetchone() is not None
 
     def _add_to_ledger(self, cursor: Any, ledger: Mapping[str, Entry]) -> None:
-        sums = ", ".join(f"{name} = {name} + VALUES({name})" for name in COUNTS)
-        for target, entry in sorted(ledger.items()):
-            cursor.execute(
-                f"INSERT INTO {self.meta.ledger} (source, target, {', '.join(COUNTS)})"
-                f" VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE {sums}",
-                (self.source, target, *(getattr(entry, name) for name in COUNTS)),
-            )
+        add_to_ledger(cursor, self.meta, self.source, {target: entry.counts for target, entry in ledger.items()})
+        left_out = {(target, rule): n for target, entry in ledger.items() for rule, n in entry.rules.items()}
+        add_left_out(cursor, self.meta, self.source, left_out)
         if any(entry.missing for entry in ledger.values()):
             forget_missing(cursor, self.meta, self.source)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
+from unshard.target.ledger import COUNTS
 
 _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
@@ -17,8 +18,9 @@ _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated
 class Entry:
     """Counts of changes of one target table.
 
-    decoded = compacted + inserted + updated + deleted, where a change of the key counts as two. `missing`
-    are updates and deletes that found no row, `example` what one of them looked for (SQL text).
+    decoded = filtered + compacted + inserted + updated + deleted, where a change of the key counts as two, unless it
+    is filtered. `rules` has the filtered ones by rule. `missing` are updates and deletes that found no row, `example`
+    what one of them looked for (SQL text).
     """
 
     decoded: int = 0
@@ -28,20 +30,23 @@ class Entry:
     deleted: int = 0
     missing: int = 0
     example: str = ""
+    filtered: int = 0
+    rules: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: Entry) -> Entry:
-        return Entry(
-            **{name: getattr(self, name) + getattr(other, name) for name in COUNTS},
-            example=self.example or other.example,
-        )
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        rules = dict(Counter(self.rules) + Counter(other.rules)) if self.rules or other.rules else {}
+        return Entry(**sums, example=self.example or other.example, rules=rules)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """By name of the column in the target."""
+        return {name: getattr(self, name) for name in COUNTS}
 
     @property
     def applied(self) -> int:
         return self.inserted + self.updated + self.deleted
 
-
-COUNTS = ("decoded", "compacted", "inserted", "updated", "deleted", "missing")
-"""The counts of an entry, which are columns of the ledger in the target as well."""
 
 Ledger = Mapping[int, Entry]
 """By target id."""
@@ -49,7 +54,8 @@ Ledger = Mapping[int, Entry]
 
 def entry_of(op: Op, rows: int, missing: int = 0, example: str = "") -> Entry:
     """The entry for one statement's worth of applied changes."""
-    return Entry(**{_COLUMN[op]: rows}, missing=missing, example=example)
+    counts: dict[str, Any] = {_COLUMN[op]: rows}
+    return Entry(**counts, missing=missing, example=example)
 
 
 def add_up(ledgers: Iterable[Ledger]) -> dict[int, Entry]:
@@ -61,8 +67,29 @@ def add_up(ledgers: Iterable[Ledger]) -> dict[int, Entry]:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen before the exchange: changes that were shared out, by target id, and those left out by a rule."""
+
+    changes: Mapping[int, int] = field(default_factory=dict)
+    filtered: Mapping[tuple[int, str], int] = field(default_factory=dict)
+
+    def __add__(self, other: Seen) -> Seen:
+        changes, filtered = Counter(self.changes), Counter(self.filtered)
+        changes.update(other.changes)
+        filtered.update(other.filtered)
+        return Seen(dict(+changes), dict(filtered))
+
+    def left_out(self) -> dict[int, Entry]:
+        """The ledger of what the rules left out."""
+        return add_up(
+            {target: Entry(decoded=count, filtered=count, rules={rule: count})}
+            for (target, rule), count in self.filtered.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """What a task says of its share: changes seen before the exchange, by target id, and its ledger.
+    """What a task says of its share: what was seen before the exchange, and its ledger.
 
     In a keep-own batch every task sees the whole range, so all must see the same; in a shuffled one the
     sightings of all reports add up.
@@ -70,7 +97,7 @@ class Report:
     """
 
     share: int
-    seen: Mapping[int, int]
+    seen: Seen
     ledger: Ledger
     seconds: Mapping[str, float]
     error: dict[str, Any] | None = None
@@ -79,15 +106,18 @@ class Report:
 def balance(reports: Iterable[Report], *, shuffled: bool, where: Where) -> dict[int, Entry]:
     """The batch's ledger. Raises SyncError SYNC-002 when a change is unaccounted for."""
     reports = list(reports)
-    total = add_up(report.ledger for report in reports)
-    sightings = [Counter(report.seen) for report in reports]
+    applied = add_up(report.ledger for report in reports)
+    sightings = [report.seen + Seen() for report in reports]
     if shuffled:
-        sightings = [sum(sightings, Counter())]
-    kept = Counter({target: entry.decoded for target, entry in total.items()})
-    for target, entry in total.items():
-        if entry.decoded != entry.compacted + entry.applied:
-            raise SyncError("SYNC-002", where, cause=f"target {target}: {entry}")
+        sightings = [sum(sightings, Seen())]
+    kept = {target: entry.decoded for target, entry in applied.items() if entry.decoded}
     for seen in sightings:
-        if +seen != +kept:
-            raise SyncError("SYNC-002", where, cause=f"seen {dict(seen)}, shared out {dict(kept)}")
+        if seen.changes != kept:
+            raise SyncError("SYNC-002", where, cause=f"seen {seen.changes}, shared out {kept}")
+        if seen != sightings[0]:
+            raise SyncError("SYNC-002", where, cause=f"one task saw {sightings[0]}, another {seen}")
+    total = add_up([applied, *(seen.left_out() for seen in sightings[:1])])
+    for target, entry in total.items():
+        if entry.decoded != entry.filtered + entry.compacted + entry.applied:
+            raise SyncError("SYNC-002", where, cause=f"target {target}: {entry}")
     return total

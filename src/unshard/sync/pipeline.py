@@ -2,11 +2,12 @@
 
 Before the exchange a step sees the changes of a byte range, behind it those of a partition::
 
-    decode ▸ versions ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+    decode ▸ versions ▸ filter ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
 
-*Filter* and *route* are decided by name when the batch is planned (`sync.tables`): a table that a rule drops has
-no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either each task
-keeping its own partitions of the whole range (`run_share`), or a shuffle (`before_exchange`, `after_exchange`).
+The block-allow list and *route* are decided by name when the batch is planned (`sync.tables`): a table that the list
+drops has no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either
+each task keeping its own partitions of the whole range (`run_share`), or a shuffle (`before_exchange`,
+`after_exchange`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from unshard.sync.batch import BatchPlan, Range, TablePlan
 from unshard.sync.causality import find_ties
 from unshard.sync.compact import compact
 from unshard.sync.encode import Ties, encode
-from unshard.sync.ledger import Entry, Ledger, Report, add_up
+from unshard.sync.filter import filter_rows
+from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
 from unshard.sync.merge import merge
 from unshard.sync.order import order
 from unshard.sync.partial import encode_partial, map_partial
@@ -126,6 +128,24 @@ def encode_changes(
     return (found.sort_by("seq") if len(batches) > 1 else found).combine_chunks(), dict(seen)
 
 
+def before_exchange(
+    plan: BatchPlan, pieces: Sequence[Range], mine: np.ndarray | None = None, lap: Callable[[str], None] | None = None
+) -> tuple[pa.Table, Seen]:
+    """Decode to encode: what `encode_changes` gives of these ranges. `lap` is called when a step is done."""
+    done = lap or (lambda step: None)
+    images = [found for piece in pieces for found in decode(plan, piece)]
+    done("decode")
+    images, filtered = filter_rows(images)
+    done("filter")
+    images = map_columns(plan, images)
+    done("map")
+    ties = tie_rows(plan, images)
+    done("causality")
+    changes, counts = encode_changes(plan, images, mine, ties)
+    done("encode")
+    return changes, Seen(counts, filtered)
+
+
 def run_share(payload: bytes) -> bytes:
     """One task of the keep-own exchange: decode the whole range, keep and apply the share's partitions.
 
@@ -134,35 +154,26 @@ def run_share(payload: bytes) -> bytes:
     plan, share = pickle.loads(payload)
     clock = Clock()
     chunks = dict.fromkeys(plan.partitions_of(share), 0)
-    seen: Counter[int] = Counter()
+    seen = Seen()
     ledgers: list[Ledger] = []
     try:
         for changes, here in _decoded_ahead(plan, np.array(list(chunks), dtype=np.int32), clock):
-            seen.update(here)
+            seen += here
             begun = time.monotonic()
             ledgers.append(apply_partitions(plan, changes, chunks))
             del changes
             clock.add("apply", time.monotonic() - begun)
-        report = Report(share, dict(seen), add_up(ledgers), clock.seconds)
+        report = Report(share, seen, add_up(ledgers), clock.seconds)
     except UnshardError as error:
-        report = Report(share, {}, {}, clock.seconds, error.to_dict())
+        report = Report(share, Seen(), {}, clock.seconds, error.to_dict())
     return pickle.dumps(report)
 
 
-def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[tuple[pa.Table, dict[int, int]]]:
-    """The changes of each slice and those seen there. Two are in memory: while one is in use the next is decoded."""
+def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[tuple[pa.Table, Seen]]:
+    """The changes of each slice and what was seen there. Two are in memory: while one is in use the next is decoded."""
 
-    def decoded(pieces: Sequence[Range]) -> tuple[pa.Table, dict[int, int]]:
-        lap = clock.laps()
-        images = [found for piece in pieces for found in decode(plan, piece)]
-        lap("decode")
-        images = map_columns(plan, images)
-        lap("map")
-        ties = tie_rows(plan, images)
-        lap("causality")
-        found = encode_changes(plan, images, mine, ties)
-        lap("encode")
-        return found
+    def decoded(pieces: Sequence[Range]) -> tuple[pa.Table, Seen]:
+        return before_exchange(plan, pieces, mine, clock.laps())
 
     slices = plan.slices()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="decode-ahead") as ahead:

@@ -61,12 +61,22 @@ CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
     target VARCHAR(160) NOT NULL,
     decoded BIGINT NOT NULL,
+    filtered BIGINT NOT NULL DEFAULT 0,
     compacted BIGINT NOT NULL,
     inserted BIGINT NOT NULL,
     updated BIGINT NOT NULL,
     deleted BIGINT NOT NULL,
     missing BIGINT NOT NULL,
     PRIMARY KEY (source, target)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_LEFT_OUT = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL,
+    name VARCHAR(160) NOT NULL,
+    rule VARCHAR(255) NOT NULL,
+    changes BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (source, name, rule)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _MISSING = """
@@ -82,6 +92,11 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (source, part, batch_id, chunk, step, target)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_LATER = (
+    ("apply_partition", "step", "INT NOT NULL DEFAULT 0"),
+    ("apply_ledger", "filtered", "BIGINT NOT NULL DEFAULT 0"),
+)
+"""Columns that a task's tables of an earlier version lack; what they count began after that version."""
 _PREPARED_XA = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
@@ -123,6 +138,10 @@ class MetaTables:
         return self.named("apply_ledger")
 
     @property
+    def left_out(self) -> str:
+        return self.named("apply_left_out")
+
+    @property
     def missing(self) -> str:
         return self.named("apply_missing")
 
@@ -139,6 +158,7 @@ class MetaTables:
                 (_BATCH, self.batch),
                 (_PARTITION, self.partition),
                 (_LEDGER, self.ledger),
+                (_LEFT_OUT, self.left_out),
                 (_MISSING, self.missing),
                 (_PREPARED_XA, self.prepared_xa),
             ):
@@ -148,14 +168,16 @@ class MetaTables:
     def _bring_up_to_date(self, cursor: Any) -> None:
         """Add what a task's tables of an earlier version lack. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
         cursor.execute(
-            "SELECT COUNT(*) FROM information_schema.COLUMNS"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_NAME = 'step'",
-            (self.schema, f"{self.task}_apply_partition"),
+            "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS"
+            f" WHERE TABLE_SCHEMA = %s AND TABLE_NAME IN ({', '.join(['%s'] * len(_LATER))})",
+            (self.schema, *(f"{self.task}_{suffix}" for suffix, _, _ in _LATER)),
         )
-        if cursor.fetchone()[0]:
-            return
-        try:
-            cursor.execute(f"ALTER TABLE {self.partition} ADD COLUMN step INT NOT NULL DEFAULT 0")
-        except MySQLdb.Error as error:
-            if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
-                raise
+        there = {(table.lower(), column) for table, column in cursor.fetchall()}
+        for suffix, column, definition in _LATER:
+            if (f"{self.task}_{suffix}".lower(), column) in there:
+                continue
+            try:
+                cursor.execute(f"ALTER TABLE {self.named(suffix)} ADD COLUMN {column} {definition}")
+            except MySQLdb.Error as error:
+                if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
+                    raise

@@ -1,0 +1,34 @@
+"""The ledger in the target: what became of every change so far, by source and table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unshard.target.meta import MetaTables
+
+COUNTS = ("decoded", "filtered", "compacted", "inserted", "updated", "deleted", "missing")
+"""The columns of a target table's row."""
+
+LONGEST_RULE = 255
+
+
+def add_to_ledger(cursor: Any, meta: MetaTables, source: str, tables: Mapping[str, Mapping[str, int]]) -> None:
+    """Add the counts of a batch, by target table. Runs in the transaction that moves the checkpoint over it."""
+    sums = ", ".join(f"{name} = {name} + VALUES({name})" for name in COUNTS)
+    for target, counts in sorted(tables.items()):
+        cursor.execute(
+            f"INSERT INTO {meta.ledger} (source, target, {', '.join(COUNTS)})"
+            f" VALUES ({', '.join(['%s'] * (2 + len(COUNTS)))}) ON DUPLICATE KEY UPDATE {sums}",
+            (source, target, *(counts[name] for name in COUNTS)),
+        )
+
+
+def add_left_out(cursor: Any, meta: MetaTables, source: str, changes: Mapping[tuple[str, str], int]) -> None:
+    """Add what was left out of a batch, by name of a table and rule. Runs in the same transaction."""
+    for (name, rule), count in sorted(changes.items()):
+        cursor.execute(
+            f"INSERT INTO {meta.left_out} (source, name, rule, changes) VALUES (%s, %s, %s, %s)"
+            " ON DUPLICATE KEY UPDATE changes = changes + VALUES(changes)",
+            (source, name, rule[:LONGEST_RULE], count),
+        )

@@ -1,0 +1,137 @@
+"""Step *filter*: what rules leave out is gone whole and counted once, and the sums of every task have to agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from unshard.binlog.partial import PartialImages, Present
+from unshard.errors import SyncError, Where
+from unshard.model.change import Op
+from unshard.model.table import Column, Index, Table, TableName
+from unshard.sync.batch import TablePlan
+from unshard.sync.filter import filter_rows
+from unshard.sync.ledger import Entry, Report, Seen, balance
+from unshard.sync.tables import plan_target
+
+COLUMNS = (Column("id", "bigint", "bigint(20)", nullable=False), Column("v", "int", "int(11)"))
+TABLE = Table(TableName("a", "t"), COLUMNS, (Index("PRIMARY", ("id",), (0,), unique=True),))
+
+
+@dataclass(frozen=True)
+class Without:
+    """Drops changes whose image has that value, in the last column there is; of an UPDATE, either image."""
+
+    rule: str
+    value: int
+    asked: tuple[Any, ...] = ()
+
+    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        assert table is TABLE and absent == frozenset(self.asked)
+        found = np.array([value == self.value for value in images.column(images.num_columns - 1).to_pylist()])
+        op = images.column("op").to_numpy()
+        before = np.flatnonzero(op == Op.UPDATE_BEFORE)
+        found[before] = found[before + 1] = found[before] | found[before + 1]
+        return found
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Drops the images after alone, as no rule may."""
+
+    rule: str = "filters.halves"
+
+    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        found: np.ndarray = images.column("op").to_numpy() == Op.UPDATE_AFTER
+        return found
+
+
+def plan(*filters: Any) -> TablePlan:
+    return TablePlan(TABLE, replace(plan_target(TABLE, TABLE, Where()), id=3), filters=filters)
+
+
+def images(*rows: tuple[Op, int, int, int | None]) -> pa.RecordBatch:
+    columns = zip(zip(*rows, strict=True), [pa.int8(), pa.int64(), pa.int64(), pa.int64()], strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, kind) for values, kind in columns], ["op", "seq", "id", "v"])
+
+
+ROWS = images(
+    (Op.INSERT, 0, 1, 1),
+    (Op.UPDATE_BEFORE, 1, 1, 1),
+    (Op.UPDATE_AFTER, 1, 1, 2),
+    (Op.DELETE, 2, 1, 2),
+    (Op.INSERT, 3, 2, 3),
+)
+
+
+def test_the_first_rule_that_drops_a_change_is_counted() -> None:
+    table = plan(Without("filters.one", 1), Without("filters.two", 2), Without("filters.nine", 9))
+    ((kept_plan, kept),), filtered = filter_rows([(table, ROWS)])
+    assert kept_plan is table
+    assert isinstance(kept, pa.RecordBatch) and kept.to_pylist() == ROWS.slice(4).to_pylist()
+    assert filtered == {(3, "filters.one"): 2, (3, "filters.two"): 1}
+
+
+def test_nothing_is_asked_when_nothing_is_left() -> None:
+    table = plan(Without("filters.one", 1), Without("filters.two", 2), Without("filters.three", 3), Halves())
+    assert filter_rows([(table, ROWS), (table, ROWS.slice(4))]) == (
+        [],
+        {(3, "filters.one"): 2, (3, "filters.two"): 1, (3, "filters.three"): 2},
+    )
+
+
+def test_without_filters_the_images_pass_as_they_are() -> None:
+    given = [(plan(), ROWS), (plan(), ROWS.slice(0, 0))]
+    kept, filtered = filter_rows(given)
+    assert filtered == {} and all(a is b for (_, a), (_, b) in zip(kept, given, strict=True))
+    ((_, untouched),), filtered = filter_rows([(plan(Without("filters.nine", 9)), ROWS)])
+    assert untouched is ROWS and filtered == {}
+
+
+def test_images_that_lack_columns_tell_which() -> None:
+    present = Present(frozenset({0}), frozenset({0, 1}))
+    some = PartialImages(TABLE, present, COLUMNS, ROWS.slice(1, 2), 4)
+    table = plan(Without("expression-filter.v", 2, ("v",)))
+    assert filter_rows([(table, some)]) == ([], {(3, "expression-filter.v"): 1})
+    whole = replace(some, present=Present(frozenset({0, 1}), frozenset({0, 1})))
+    ((_, kept),), _ = filter_rows([(plan(Without("expression-filter.v", 7)), whole)])
+    assert kept is whole
+    deleted = PartialImages(TABLE, Present(frozenset({0}), None), COLUMNS[:1], ROWS.slice(3, 1).select([0, 1, 2]), 4)
+    assert filter_rows([(plan(Without("expression-filter.v", 1, ("v",))), deleted)])[0] == []
+
+
+def test_a_rule_that_parts_an_update_is_found_out() -> None:
+    with pytest.raises(ValueError, match=r"filters\.halves"):
+        filter_rows([(plan(Halves()), ROWS)])
+
+
+SEEN = Seen({3: 2}, {(3, "filters.one"): 4})
+DONE = {3: Entry(decoded=2, compacted=1, inserted=1)}
+WHOLE = Entry(decoded=6, filtered=4, compacted=1, inserted=1, rules={"filters.one": 4})
+
+
+def test_the_sums_of_either_exchange() -> None:
+    kept_own = [Report(0, SEEN, DONE, {}), Report(1, SEEN, {}, {})]
+    assert balance(kept_own, shuffled=False, where=Where()) == {3: WHOLE}
+    shuffled = [Report(0, Seen({3: 1}, {(3, "filters.one"): 4}), DONE, {}), Report(1, Seen({3: 1}), {}, {})]
+    assert balance(shuffled, shuffled=True, where=Where()) == {3: WHOLE}
+    nothing_left = [Report(0, Seen({}, {(5, "filters.one"): 2}), {}, {})]
+    assert balance(nothing_left, shuffled=False, where=Where())[5].filtered == 2
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        [Report(0, Seen({3: 3}), DONE, {})],
+        [Report(0, SEEN, DONE, {}), Report(1, Seen({3: 2}, {(3, "filters.one"): 3}), {}, {})],
+        [Report(0, SEEN, {3: Entry(decoded=2, inserted=1)}, {})],
+    ],
+    ids=["lost", "filtered-otherwise", "not-applied"],
+)
+def test_sums_that_do_not_agree(reports: list[Report]) -> None:
+    with pytest.raises(SyncError, match="SYNC-002"):
+        balance(reports, shuffled=False, where=Where("s1"))
