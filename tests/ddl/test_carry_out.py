@@ -17,8 +17,10 @@ from unshard.ddl.carry_out import carry_out, unquoted
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.prepare import Prepared, Rules, prepare
+from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.prepare import Prepared, prepare
 from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, Where
 from unshard.model.position import Position
@@ -83,7 +85,13 @@ class Bench:
     def prepare(self, sql: str, schema: str | None = None) -> Prepared:
         where = Where(source="source-1", position=str(BEGIN))
         ddl = classify_ddl(sql, Context(self.schema if schema is None else schema, collation_server=45, where=where))
-        return prepare(self.target, ddl, self.tracker, self.rules, BEGIN, END)
+        return self.prepared(ddl)
+
+    def prepared(self, ddl: Ddl) -> Prepared:
+        if self.tracker.without_effect(ddl):
+            return Prepared({}, None)
+        found = pieces(ddl, self.rules, self.tracker.get)
+        return prepare(self.target, found, self.tracker, self.rules, BEGIN, END)
 
     def run(self, side: Any, *statements: str) -> None:
         with side.cursor() as cursor:
@@ -281,7 +289,8 @@ def test_names_that_are_kept_out(bench: Bench) -> None:
     assert [step.statement for step in prepared.intent.steps] == [f"drop table `{bench.schema}_t`.`t`"]
     assert prepared.changes == {TableName(bench.schema, "t"): None}
     leaving = bench.prepare("rename table t to shut_t")
-    assert leaving == Prepared({TableName(bench.schema, "t"): None}, None)
+    assert leaving.changes == {TableName(bench.schema, "t"): None}
+    assert leaving.intent is not None and len(leaving.intent.steps) == 1
     for sql in ("rename table shut_t to n", "alter table p exchange partition p0 with table shut"):
         with pytest.raises(DdlError, match="DDL-011"):
             bench.prepare(sql)
@@ -312,7 +321,7 @@ def test_the_statement_runs_in_its_own_session(bench: Bench) -> None:
         bench.schema, sql_mode="ANSI_QUOTES,STRICT_TRANS_TABLES", timestamp=1000000000.5, time_zone="+02:00"
     )
     ddl = classify_ddl('alter table "t" add "at" datetime(1) default now(1) not null', context)
-    prepared = prepare(bench.target, ddl, bench.tracker, bench.rules, BEGIN, END)
+    prepared = bench.prepared(ddl)
     assert prepared.intent is not None
     bench.go(prepared.intent, resumed=False)
     with bench.target.cursor() as cursor:

@@ -6,12 +6,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.lex import Token, TokenKind
+from unshard.ddl.lex import Token, TokenKind, tokens
 from unshard.ddl.statement import Ddl, Kind, NamePlace, Role
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 
 _SCHEMA_OPTIONS = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ"})
+
+
+def tokens_of(sql: str, context: Context) -> tuple[Token, ...]:
+    """The tokens of a statement of that session. Raises DdlError DDL-001 for an open quote."""
+    return tokens(
+        sql,
+        ansi_quotes=context.ansi_quotes,
+        backslash_escapes=context.backslash_escapes,
+        mariadb=context.mariadb,
+        where=context.where,
+    )
 
 
 @dataclass(slots=True)

@@ -7,8 +7,7 @@ of a server that is not out yet is taken as any other.
 from __future__ import annotations
 
 from unshard.ddl.context import Context
-from unshard.ddl.cursor import Cursor, read_table
-from unshard.ddl.lex import tokens
+from unshard.ddl.cursor import Cursor, read_table, tokens_of
 from unshard.ddl.skip import skip_reason
 from unshard.ddl.statement import Ddl, Kind, NamePlace, Role, Skipped
 from unshard.ddl.table_parts import alter_names, body_end, mentions, says_charset
@@ -20,14 +19,7 @@ def classify(sql: str, context: Context) -> Ddl | Skipped:
 
     Raises DdlError DDL-001 where it can't be read and DDL-002 where it is none that we carry; both hold the text.
     """
-    found = tokens(
-        sql,
-        ansi_quotes=context.ansi_quotes,
-        backslash_escapes=context.backslash_escapes,
-        mariadb=context.mariadb,
-        where=context.where,
-    )
-    at = Cursor(sql, found, context)
+    at = Cursor(sql, tokens_of(sql, context), context)
     at.skip_set_statement()
     reason = skip_reason(at.rest())
     if reason is not None:
@@ -121,10 +113,12 @@ def _alter(at: Cursor) -> Ddl:
     there = at.take("IF", "EXISTS")
     own = read_table(at, Role.OBJECT)
     at.skip_wait()
+    begin = at.rest()
     named, actions = alter_names(at)
     if {"DISCARD", "IMPORT"} & actions:
         raise at.refuse("DISCARD and IMPORT move table files, which are not in the log")
-    return at.ddl(Kind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions)
+    parts_at = begin[0].start if actions else None
+    return at.ddl(Kind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions, parts_at=parts_at)
 
 
 def _drop(at: Cursor) -> Ddl:

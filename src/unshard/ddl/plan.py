@@ -23,7 +23,8 @@ def plan_intent(
 
     The structure after each step is found on empty copies of the target's own tables. Changes nothing but scratch
     schemas. Raises DdlError DDL-003 where the server refuses a statement there, DDL-005 where the target lacks a
-    table or schema that it needs; MySQLdb.Error for a lost connection. `statements` must not be empty.
+    table or schema that it needs, DDL-012 where it has a table already under a name that a RENAME gives; MySQLdb.Error
+    for a lost connection. `statements` must not be empty.
     """
     with open_scratch(connection, place) as scratch:
         world = _World(scratch)
@@ -80,6 +81,7 @@ def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
         after = dict(before)
     else:
         _need(world, ddl)
+        _refuse_taken(world, ddl)
         world.scratch.run(ddl)
         after = {name: world.scratch.read(name) for name in before}
     world.tables |= after
@@ -106,6 +108,16 @@ def _need(world: _World, ddl: Ddl) -> None:
             _load(world, table)
         elif place.role is not Role.NEW and not ddl.table_may_be_missing:
             raise _missing(ddl, str(place.name))
+
+
+def _refuse_taken(world: _World, ddl: Ddl) -> None:
+    """Raises DdlError DDL-012 where a name that the statement gives is a table's already."""
+    if world.table(ddl.tables[0]) is None:
+        return
+    for place in ddl.places:
+        if place.role is Role.NEW and place.name != ddl.tables[0] and world.table(place.name) is not None:
+            where = replace(ddl.context.where, table=str(place.name))
+            raise DdlError("DDL-012", where, values={"table": str(place.name), "statement": ddl.text})
 
 
 def _is_made(ddl: Ddl, place: NamePlace) -> bool:

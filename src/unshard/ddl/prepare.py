@@ -1,44 +1,33 @@
-"""All that comes before a statement is run: which parts of it concern us, what they change, what is to be run.
+"""What comes before the pieces of a statement are run: what they change upstream, and an intent for the target.
 
-| statement | on the target | tracked |
+| piece | on the target | tracked |
 |---|---|---|
-| all of its tables are let through | run | yes |
-| none of them is | nothing | no |
-| some pairs or tables of a RENAME or DROP list are | those, one by one | those |
-| a table leaves by RENAME to a name that is not let through | nothing | it is gone |
-| a table enters by RENAME from such a name, or swaps rows with one | DdlError DDL-011 | |
+| of names that are let through | run | yes |
+| kept back by the event filter | nothing, or the parts that are left | yes, whole |
+| a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
+| a RENAME within one target table | nothing | yes |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.lex import Token, tokens
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.rewrite import Route, renames, routed, split, with_charset
+from unshard.ddl.rewrite import routed, with_charset
 from unshard.ddl.scratch import show_create_database
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, Kind
 from unshard.ddl.tracker import Changes, SchemaTracker
-from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """A source's rules for names, as functions."""
-
-    allows: Callable[[TableName], bool]
-    allows_schema: Callable[[str], bool]
-    route: Route
-    route_schema: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +39,17 @@ class Prepared:
 
 
 def prepare(
-    connection: Any, ddl: Ddl, tracker: SchemaTracker, rules: Rules, begin: Position, end: Position
+    connection: Any, found: Sequence[Piece], tracker: SchemaTracker, rules: Rules, begin: Position, end: Position
 ) -> Prepared:
-    """What becomes of a statement between `begin` and `end` of the log.
+    """What becomes of the pieces of a statement between `begin` and `end` of the log.
 
     Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004,
-    DDL-005 (see `SchemaTracker.after`, `plan_intent`) and DDL-011; MySQLdb.Error for a lost connection.
+    DDL-005, DDL-012 (see `SchemaTracker.after`, `plan_intent`); MySQLdb.Error for a lost connection.
     """
-    if tracker.without_effect(ddl):
-        return Prepared({}, None)
-    kept, gone = _kept(ddl, rules)
-    changes = tracker.after(connection, *kept) | dict.fromkeys(gone)
-    if not kept:
-        return Prepared(changes, None)
-    statements = [_for_target(connection, piece, changes, rules) for piece in kept]
-    return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end))
-
-
-def _kept(ddl: Ddl, rules: Rules) -> tuple[list[Ddl], list[TableName]]:
-    """The pieces to run, and the tables that leave without one."""
-    if ddl.kind.on_schema:
-        return ([ddl] if rules.allows_schema(ddl.schema) else []), []
-    kept: list[Ddl] = []
-    gone: list[TableName] = []
-    for piece in split(ddl):
-        shut = [name for name in piece.tables if not rules.allows(name)]
-        if not shut:
-            kept.append(piece)
-        elif len(shut) < len(set(piece.tables)):
-            gone.append(_leaver(piece, shut))
-    return kept, gone
-
-
-def _leaver(ddl: Ddl, shut: list[TableName]) -> TableName:
-    for old, new in renames(ddl):
-        if shut == [new]:
-            return old
-    values = {"table": ", ".join(map(str, shut)), "statement": ddl.text}
-    raise DdlError("DDL-011", replace(ddl.context.where, table=str(ddl.tables[0])), values=values)
+    changes = tracker.after(connection, *(piece.ddl for piece in found))
+    statements = [_for_target(connection, part, changes, rules) for piece in found for part in piece.run]
+    kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
+    return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Ddl:

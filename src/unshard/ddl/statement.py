@@ -70,6 +70,7 @@ class Ddl:
         schema_place: where the name of the schema stands, for the database kinds; empty where ALTER DATABASE
             leaves the name out, and a name has to be put in there.
         places: the table names in the order of the text.
+        parts_at: ALTER TABLE: where its parts begin; None without any.
         actions: ALTER TABLE: the first words of each of its parts (`ADD`, `RENAME COLUMN`, `EXCHANGE`).
         cut: a stretch that is left out when it is run (MySQL's START TRANSACTION behind a logged CREATE … SELECT).
         body: CREATE TABLE: where the bracket of its columns closes; None for LIKE.
@@ -85,6 +86,7 @@ class Ddl:
     if_exists: bool = False
     if_not_exists: bool = False
     or_replace: bool = False
+    parts_at: int | None = None
     actions: frozenset[str] = frozenset()
     cut: tuple[int, int] | None = None
     body: int | None = None

@@ -156,7 +156,13 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-011": Entry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
-        "copy that table to the target by hand, then skip the statement; or keep both names out, or let both through",
+        "copy that table to the target under its new name, skip the statement, and run with `safe-mode: true` until "
+        "the place of the copy is passed; or let both names through, or neither, and start anew",
+    ),
+    "DDL-012": Entry(
+        "the target has a table {table} already, a name that the statement gives to another: {statement}",
+        "rename or drop that table on the target if nothing is migrated into it, then start again; where other tables "
+        "are merged into it, move the rows there by hand, then skip the statement",
     ),
 }
 

@@ -6,8 +6,9 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from unshard.binlog.extent import Statement
@@ -16,7 +17,8 @@ from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify
-from unshard.ddl.prepare import Rules, prepare
+from unshard.ddl.pieces import Piece, Rules, pieces
+from unshard.ddl.prepare import prepare
 from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
@@ -47,7 +49,7 @@ class Statements:
 
     `merged` tells whether more than one source table, of any source, lands in that target table. `upstream` are the
     tables that the source has at the start: another source may meet a statement on a merged table before this one
-    has read its own. `touched` are the tables of the last statement that was carried out, under old and new names.
+    has read its own. `touched` are the tables that the last statement changed upstream, under old and new names.
     """
 
     source: str
@@ -123,6 +125,7 @@ class Statements:
 
         `unlocked`: it was run during a dump without a lock, which may hold structures of before it or behind it.
         """
+        self.touched = frozenset()
         where = Where(source=self.source, position=str(work.begin))
         parsed = classify(work.statement.sql, self._context(work.statement, where))
         if isinstance(parsed, Skipped):
@@ -138,11 +141,12 @@ class Statements:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
         if unlocked:
             self._refuse_during_dump(parsed, where)
-        self._refuse_sharding(parsed)
-        if parsed.kind is Kind.DROP_DATABASE and self.rules.allows_schema(parsed.schema):
-            journal.on_target(lambda connection: self._refuse_shared_schema(connection, parsed))
+        if self.tracker.without_effect(parsed):
+            return False
         end = work.end.position
-        prepared = journal.on_target(lambda c: prepare(c, parsed, self.tracker, self.rules, work.begin, end))
+        found = pieces(parsed, self.rules, self.tracker.get)
+        self._refuse_sharding(found, journal)
+        prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))
         if prepared.intent is None:
             self._take_over(prepared.changes)
             return False
@@ -193,9 +197,15 @@ class Statements:
             if self.tracker.knows(name) and self.rules.allows(name):
                 raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
 
-    def _refuse_sharding(self, ddl: Parsed) -> None:
-        if ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
-            return
+    def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
+        """Raises SyncError SYNC-011 where what is to be run would change tables of others too."""
+        for ddl in (part for piece in found for part in piece.run):
+            if ddl.kind is Kind.DROP_DATABASE:
+                journal.on_target(partial(self._refuse_shared_schema, ddl=ddl))
+            if ddl.kind not in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
+                self._refuse_merged(ddl)
+
+    def _refuse_merged(self, ddl: Parsed) -> None:
         names: Iterable[TableName] = ddl.tables
         if ddl.kind is Kind.DROP_DATABASE:
             names = [name for name in self._names if name.schema == ddl.schema and name.table]

@@ -151,7 +151,7 @@ class SyncUnit:
                 unlocked = self._safe.after_dump(work.begin)
                 if self.statements.carry_out(work, self._at, self.journal, unlocked=unlocked):
                     self._saved = work.end
-                    self.rules.forget(self.statements.touched)
+                self.rules.forget(self.statements.touched)
                 self._arrive(work.end)
             case Move(end):
                 self._arrive(end)

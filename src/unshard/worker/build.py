@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.config.subtask import SubtaskConfig
-from unshard.ddl.prepare import Rules
+from unshard.ddl.pieces import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.dump.start import DumpSettings

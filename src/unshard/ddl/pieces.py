@@ -1,0 +1,127 @@
+"""The way of a statement past a source's rules, step by step in DM's order (its reference, section 5.1).
+
+| step | where | what comes of it |
+|---|---|---|
+| parse | `parse.classify` | a `Ddl`, or a reason to pass it over |
+| split | `rewrite.split` | a piece for each dropped table and each renamed pair |
+| block-allow list | `block_allow` | pieces of names that are let through |
+| event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
+| route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
+| sharding | `sync.statement` | refused where several tables share the target's |
+| plan, carry out | `prepare`, `carry_out` | an intent, run once |
+
+Between `STEPS` pieces only get fewer, or change what of them is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.rewrite import Route, renames, split
+from unshard.ddl.statement import Ddl
+from unshard.errors import DdlError
+from unshard.model.table import Table, TableName
+
+StructureOf = Callable[[TableName], Table | None]
+"""A source table as it is before the statement; None where nobody knows it."""
+
+
+def _every(_: Ddl, __: StructureOf) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A source's rules, as functions.
+
+    `takes` is asked for single operations (one part of an ALTER, one dropped table): whether the event filter lets it
+    be run. It may raise, which stops the task in front of the statement.
+    """
+
+    allows: Callable[[TableName], bool]
+    allows_schema: Callable[[str], bool]
+    route: Route
+    route_schema: Callable[[str], str]
+    takes: Callable[[Ddl, StructureOf], bool] = _every
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One operation, in the source's names.
+
+    Args:
+        ddl: the operation, which the tracker follows.
+        run: what of it is run on the target, in order: itself, some parts of an ALTER, or nothing.
+        leaves: the table that gets a name by it which isn't let through: it is followed no longer.
+    """
+
+    ddl: Ddl
+    run: tuple[Ddl, ...]
+    leaves: TableName | None = None
+
+
+Step = Callable[[Piece, Rules, StructureOf], tuple[Piece, ...]]
+
+
+def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+    """What the rules leave of a statement, in order. Raises DdlError DDL-011, and what `rules.takes` raises."""
+    rules = replace(rules, allows=_with_passing(ddl, rules))
+    found = tuple(Piece(single, (single,)) for single in split(ddl))
+    for step in STEPS:
+        found = tuple(after for piece in found for after in step(piece, rules, structure))
+    return found
+
+
+def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+    """Whole pieces of names that are let through; those whose table leaves by RENAME; none of the others."""
+    ddl = piece.ddl
+    if ddl.kind.on_schema:
+        return (piece,) if rules.allows_schema(ddl.schema) else ()
+    shut = [name for name in ddl.tables if not rules.allows(name)]
+    if not shut:
+        return (piece,)
+    if len(shut) == len(set(ddl.tables)):
+        return ()
+    for old, new in renames(ddl):
+        if shut == [new]:
+            return (replace(piece, leaves=old),)
+    values = {"table": ", ".join(map(str, shut)), "statement": ddl.text}
+    raise DdlError("DDL-011", replace(ddl.context.where, table=str(ddl.tables[0])), values=values)
+
+
+def event_filter(piece: Piece, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+    """The parts that the filter takes; all of a statement stay one. The tracker follows it whole in any case."""
+    single = alter_parts(piece.ddl)
+    taken = tuple(part for part in single if rules.takes(part, structure))
+    return (piece,) if taken == single else (replace(piece, run=taken),)
+
+
+def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+    """Nothing is run of a RENAME whose two names are one on the target: shards that change their number."""
+    if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
+        return (piece,)
+    single = (part for run in piece.run for part in alter_parts(run))
+    return (replace(piece, run=tuple(part for part in single if not renames(part))),)
+
+
+STEPS: tuple[Step, ...] = (block_allow, event_filter, route_rename)
+
+
+def _with_passing(ddl: Ddl, rules: Rules) -> Callable[[TableName], bool]:
+    """`rules.allows`, and names that a RENAME list only passes a table through on its way (a TO tmp, …, tmp TO b)."""
+    origin: dict[TableName, TableName] = {}
+    through: dict[TableName, set[TableName]] = {}
+    for old, new in renames(ddl):
+        first = origin.pop(old, old)
+        origin[new] = first
+        if old != first:
+            through.setdefault(first, set()).add(old)
+    passing = {
+        name
+        for new, first in origin.items()
+        if rules.allows(new) and rules.allows(first)
+        for name in through.get(first, ())
+    }
+    return lambda name: name in passing or rules.allows(name)

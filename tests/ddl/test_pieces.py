@@ -1,0 +1,112 @@
+"""A statement on its way past the rules: its single operations, and what is left of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Piece, Rules, StructureOf, pieces
+from unshard.ddl.statement import Ddl
+from unshard.errors import DdlError
+from unshard.model.table import TableName
+
+CASES = yaml.safe_load(Path(__file__).with_name("parts.yaml").read_text(encoding="utf-8"))
+CONTEXT = Context(schema="d")
+RULES = Rules(
+    allows=lambda name: not name.table.startswith("shut"),
+    allows_schema=lambda schema: schema != "shut",
+    route=lambda name: TableName("r", "one" if name.table.startswith("shard") else name.table),
+    route_schema=lambda schema: "r",
+)
+
+
+def left(sql: str, rules: Rules = RULES) -> tuple[Piece, ...]:
+    return pieces(classify_ddl(sql, CONTEXT), rules, lambda name: None)
+
+
+def run(sql: str, rules: Rules = RULES) -> list[str]:
+    return [part.text for piece in left(sql, rules) for part in piece.run]
+
+
+@pytest.mark.parametrize(("whole", "parts"), [tuple(case.values()) for case in CASES])
+def test_parts_of_an_alter(whole: str, parts: list[str]) -> None:
+    ddl = classify_ddl(f"alter table t {whole}", CONTEXT)
+    assert [part.text for part in alter_parts(ddl)] == [f"alter table t {part}" for part in parts]
+
+
+def test_the_head_goes_with_every_part() -> None:
+    ddl = classify_ddl("/*!50003 alter ignore table */ if exists e.t nowait add a int, drop b", CONTEXT)
+    head = "alter ignore table if exists e.t nowait"
+    assert [part.text for part in alter_parts(ddl)] == [f"{head} add a int", f"{head} drop b"]
+    assert {part.tables for part in alter_parts(ddl)} == {(TableName("e", "t"),)}
+
+
+@pytest.mark.parametrize("sql", ["alter table t", "create index i on t (a, b)", "drop table t, u", "alter database d"])
+def test_what_has_no_parts_is_its_own(sql: str) -> None:
+    if sql == "alter database d":
+        sql += " charset utf8"
+    ddl = classify_ddl(sql, CONTEXT)
+    assert alter_parts(ddl) == (ddl,)
+
+
+def test_parts_are_read_in_the_statements_own_session() -> None:
+    ddl = classify_ddl('alter table "t" add "a,b" int, comment \'\\\'', Context("d", sql_mode=4 | 1 << 20))
+    assert [part.text for part in alter_parts(ddl)] == [
+        'alter table "t" add "a,b" int',
+        "alter table \"t\" comment '\\'",
+    ]
+
+
+def test_block_allow_list_takes_whole_pieces() -> None:
+    assert run("drop table a, shut_b, c") == ["drop table a", "drop table c"]
+    assert run("rename table a to b, shut_x to shut_y") == ["rename table a to b"]
+    assert run("create table shut (a int)") == run("drop database shut") == []
+    assert run("drop database d") == ["drop database d"]
+
+
+def test_a_leaving_table_frees_its_name() -> None:
+    (one, other) = left("rename table a to shut_a, new_a to a")
+    assert (one.leaves, [part.text for part in one.run]) == (TableName("d", "a"), ["rename table a to shut_a"])
+    assert (other.leaves, [part.text for part in other.run]) == (None, ["rename table new_a to a"])
+
+
+def test_names_on_the_way_of_a_swap_are_let_through() -> None:
+    swap = "rename table a to shut_t, b to a, shut_t to b"
+    assert run(swap) == ["rename table a to shut_t", "rename table b to a", "rename table shut_t to b"]
+    for sql in ("rename table shut_t to b", "rename table a to b, shut_t to a", "rename table shut_x to y, y to z"):
+        with pytest.raises(DdlError, match="DDL-011"):
+            left(sql)
+
+
+def test_shards_of_one_table_change_their_names() -> None:
+    (piece,) = left("rename table shard_1 to shard_2")
+    assert (piece.run, piece.ddl.text) == ((), "rename table shard_1 to shard_2")
+    assert run("alter table shard_1 rename shard_2, add a int") == ["alter table shard_1 add a int"]
+    assert run("rename table shard_1 to other") == ["rename table shard_1 to other"]
+
+
+def test_the_event_filter_is_asked_for_every_part() -> None:
+    asked: list[str] = []
+
+    def takes(ddl: Ddl, structure: StructureOf) -> bool:
+        assert structure(ddl.tables[0]) is None
+        asked.append(ddl.text)
+        return "drop" not in ddl.text
+
+    rules = replace(RULES, takes=takes)
+    whole = "alter table t add a int, add b int"
+    assert run(whole, rules) == [whole]
+    assert run("alter table t add a int, drop b, add c int", rules) == [
+        "alter table t add a int",
+        "alter table t add c int",
+    ]
+    (piece,) = left("alter table t drop b", rules)
+    assert (piece.run, piece.ddl.text) == ((), "alter table t drop b")
+    assert len(asked) == 6
+    assert run("alter table shut drop b", rules) == [] and len(asked) == 6
