@@ -38,11 +38,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("target-database.security.ssl-ca-bytes", "x"),
     ("target-database.security.ssl-cert-base64", "x"),
     ("target-database.security.cert-allowed-cn", ["x"]),
-    ("routes.r.extract-table", {"table-regexp": "t_(.*)", "target-column": "c"}),
-    ("routes.r.extract-schema", {"schema-regexp": "t_(.*)", "target-column": "c"}),
-    ("routes.r.extract-source", {"source-regexp": "t_(.*)", "target-column": "c"}),
-    ("column-mappings.m.expression", "add prefix"),
-    ("column-mappings.m.create-table-query", "CREATE TABLE t (a INT)"),
     ("mydumpers.d.extra-args", "--consistency snapshot"),
     ("mydumpers.d.extra-args", "-W"),
     ("mydumpers.d.extra-args", "--filter 'a.*'"),
@@ -93,6 +88,7 @@ NEUTRAL_IN_TASK: list[tuple[str, Any]] = [
 ]
 
 WITHOUT_EFFECT: list[tuple[str, Any]] = [
+    ("column-mappings.m.create-table-query", "CREATE TABLE t (a INT)"),
     ("enable-heartbeat", True),
     ("heartbeat-update-interval", 2),
     ("heartbeat-report-interval", 2),

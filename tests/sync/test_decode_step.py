@@ -13,7 +13,7 @@ from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
 from unshard.sync.batch import BatchPlan, Range, Shape
 from unshard.sync.follow import next_work
-from unshard.sync.pipeline import decode
+from unshard.sync.decode import decode
 from unshard.target.meta import MetaTables
 
 STORED = Path(__file__).parents[1] / "binlog" / "stored" / "mariadb-plain.binlog"

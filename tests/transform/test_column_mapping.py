@@ -88,6 +88,13 @@ def test_ids_of_different_rows_stay_different(one: tuple[int, ...], other: tuple
     assert (of(*one) == of(*other)) == (one == other)
 
 
+def test_a_name_that_is_the_prefix_itself_has_number_zero() -> None:
+    assert bits(["", "schema_", "order"], TableName("Schema_", "order")) == 0
+    assert bits(["1", "schema", "order", "_"], TableName("schema_3", "ORDER")) == 1 << 59 | 3 << 52
+    with pytest.raises(ConfigError, match="CONFIG-007"):
+        bits(["1", "schema", "order", "_"], TableName("schema_3", "ORDER"), case_sensitive=True)
+
+
 def test_leading_zeros_and_case() -> None:
     assert bits(["", "schema_", ""], TableName("Schema_007", "t")) == 7 << 56
     with pytest.raises(ConfigError, match="is not `schema_` and a number"):
@@ -99,7 +106,6 @@ def test_leading_zeros_and_case() -> None:
     [
         (["1", "shop_", ""], TABLE, "schema name `schema_2` is not `shop_` and a number"),
         (["1", "", "table_"], TableName("a", "table_x"), "table name `table_x` is not `table_`"),
-        (["1", "", "table_"], TableName("a", "table_"), "table name `table_` is not `table_`"),
         (["1", "", "table"], TableName("a", "table_3"), "table name `table_3` is not `table`"),
         (["1", "", "table", "_"], TableName("a", "table3"), "table name `table3` is not `table_`"),
         (["1", "", "table_"], TableName("a", "table_+3"), "table name `table_+3`"),

@@ -126,8 +126,21 @@ def _check_free(pattern: str) -> str:
     return _check(pattern, star_anywhere=True)
 
 
+def _check_extraction(expression: str) -> str:
+    try:
+        groups = re.compile(expression).groups
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    if not groups:
+        raise ValueError("no capture group, so the value would be empty; put what is wanted in brackets: order_(.*)")
+    return expression
+
+
 NamePattern = Annotated[str, AfterValidator(_check_tail)]
 """A pattern with `*` at the end only."""
 
 FreePattern = Annotated[str, AfterValidator(_check_free)]
 """A pattern with `*` anywhere."""
+
+Extraction = Annotated[str, AfterValidator(_check_extraction)]
+"""A regular expression whose capture groups are what is taken."""

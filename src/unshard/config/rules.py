@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections import Counter
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unshard.config.pattern_syntax import FreePattern, NamePattern
-from unshard.config.section import Section, later
+from unshard.config.pattern_syntax import Extraction, FreePattern, NamePattern
+from unshard.config.section import NoEffect, Section
 
 INSTANCE_LIMIT = 15
 """Largest instance number of a `partition id` mapping: four bits."""
@@ -16,22 +17,43 @@ INSTANCE_LIMIT = 15
 class ExtractTable(Section):
     """A part of the source table's name, as a column of the target."""
 
-    table_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
-    target_column: str = Field(description="Column of the target that takes the value.")
+    of: ClassVar[str] = "table"
+    table_regexp: Extraction = Field(
+        description="Regular expression, not anchored; its capture groups are joined to the value."
+    )
+    target_column: str = Field(min_length=1, max_length=64, description="Column of the target that takes the value.")
+
+    @property
+    def regexp(self) -> str:
+        return self.table_regexp
 
 
 class ExtractSchema(Section):
     """A part of the source schema's name, as a column of the target."""
 
-    schema_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
-    target_column: str = Field(description="Column of the target that takes the value.")
+    of: ClassVar[str] = "schema"
+    schema_regexp: Extraction = Field(
+        description="Regular expression, not anchored; its capture groups are joined to the value."
+    )
+    target_column: str = Field(min_length=1, max_length=64, description="Column of the target that takes the value.")
+
+    @property
+    def regexp(self) -> str:
+        return self.schema_regexp
 
 
 class ExtractSource(Section):
     """A part of the source id, as a column of the target."""
 
-    source_regexp: str = Field(description="Regular expression; its capture groups are joined to the value.")
-    target_column: str = Field(description="Column of the target that takes the value.")
+    of: ClassVar[str] = "source"
+    source_regexp: Extraction = Field(
+        description="Regular expression, not anchored; its capture groups are joined to the value."
+    )
+    target_column: str = Field(min_length=1, max_length=64, description="Column of the target that takes the value.")
+
+    @property
+    def regexp(self) -> str:
+        return self.source_regexp
 
 
 class RouteRule(Section):
@@ -51,20 +73,26 @@ class RouteRule(Section):
         max_length=64,
         description="Table on the target; not set: the source's name is kept.",
     )
-    extract_table: Annotated[ExtractTable | None, later(None)] = Field(
+    extract_table: ExtractTable | None = Field(
         default=None, description="A column filled from the source table's name."
     )
-    extract_schema: Annotated[ExtractSchema | None, later(None)] = Field(
+    extract_schema: ExtractSchema | None = Field(
         default=None, description="A column filled from the source schema's name."
     )
-    extract_source: Annotated[ExtractSource | None, later(None)] = Field(
-        default=None, description="A column filled from the source id."
-    )
+    extract_source: ExtractSource | None = Field(default=None, description="A column filled from the source id.")
 
     @model_validator(mode="after")
     def _level(self) -> RouteRule:
         if self.target_table and not self.table_pattern:
             raise ValueError("target-table needs table-pattern; add it, or take target-table out")
+        return self
+
+    @model_validator(mode="after")
+    def _one_column_each(self) -> RouteRule:
+        parts = (self.extract_table, self.extract_schema, self.extract_source)
+        columns = Counter(part.target_column.lower() for part in parts if part is not None)
+        if columns and max(columns.values()) > 1:
+            raise ValueError("two parts are extracted to one column; name a target-column for each")
         return self
 
 
@@ -89,7 +117,7 @@ class BlockAllowRule(Section):
 
 
 class ColumnMappingRule(Section):
-    """Rewrites an integer column so that the ids of merged tables don't clash: source bits, then the id."""
+    """Rewrites a column so that the values of merged tables don't clash."""
 
     schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.")
     table_pattern: NamePattern | None = Field(
@@ -97,22 +125,28 @@ class ColumnMappingRule(Section):
     )
     source_column: str = Field(min_length=1, description="Column that is read.")
     target_column: str = Field(min_length=1, description="Column that is written; it has to be there already.")
-    expression: Annotated[Literal["partition id", "add prefix", "add suffix"], later("partition id")] = Field(
+    expression: Literal["partition id", "add prefix", "add suffix"] = Field(
         description="`partition id`: the sign bit, 4 bits of the instance, 7 of the schema, 8 of the table, 44 of "
-        "the id. An empty argument's bits are not taken, and the parts behind it move up."
+        "the id, in a BIGINT. An empty argument's bits are not taken, and the parts behind it move up. "
+        "`add prefix`, `add suffix`: a text before or behind that of a CHAR, VARCHAR or TEXT column."
     )
     arguments: tuple[str, ...] = Field(
-        description="Instance number (0 to 15), schema prefix, table prefix, and optionally a separator: names are "
-        "prefix, separator, number (schema 0 to 127, table 0 to 255). An empty text leaves the part out.",
+        description="Of `partition id`: instance number (0 to 15), schema prefix, table prefix, and optionally a "
+        "separator: names are prefix, separator, number (schema 0 to 127, table 0 to 255), or the prefix alone for 0. "
+        "An empty text leaves the part out. Of the others: the text.",
         examples=[["1", "shop_", "order_"]],
     )
-    create_table_query: Annotated[str, later("")] = Field(
+    create_table_query: Annotated[str, NoEffect("DM never ran it; create the target table by hand")] = Field(
         default="", description="Statement that makes the target table."
     )
 
     @field_validator("arguments")
     @classmethod
-    def _arguments(cls, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    def _arguments(cls, arguments: tuple[str, ...], rest: ValidationInfo) -> tuple[str, ...]:
+        if rest.data.get("expression") in ("add prefix", "add suffix"):
+            if len(arguments) != 1 or not arguments[0]:
+                raise ValueError('write one text, which is added: ["north-"]')
+            return arguments
         if len(arguments) not in (3, 4):
             raise ValueError('write three or four texts: ["1", "schema_", "table_"]')
         instance = arguments[0]

@@ -90,6 +90,10 @@ LOAD: dict[str, Entry] = {
         "create it on the target by hand, with the same columns and what the target has for the thing that the cause"
         " names (a key's collation must tell the same values apart), then resume; what is there is taken as it is",
     ),
+    "LOAD-016": Entry(
+        "column mapping {rule} can't add its text to column {column}: the dump holds its bytes in {charset}",
+        "dump with this task (mode `full` or `all`), or with a tool that writes texts in UTF-8 (`SET NAMES utf8mb4`)",
+    ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
         "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",

@@ -40,7 +40,19 @@ CONFIG: dict[str, Entry] = {
     ),
     "CONFIG-010": Entry(
         "column mapping {rule}: column {column} {fault}",
-        "name an integer column that the table has, under `source-column` and `target-column`",
+        "name {wanted} that the table has, under `source-column` and `target-column`",
+    ),
+    "CONFIG-016": Entry(
+        "route {rule}: extract-{part} finds nothing in `{name}`: {regexp} does not match it",
+        "correct the expression, or narrow the rule's patterns; a part that may be missing is written `order_?(.*)`",
+    ),
+    "CONFIG-017": Entry(
+        "the target table {target} does not take what route {rule} extracts: {faults}",
+        "run on the target: {mend}; then start again",
+    ),
+    "CONFIG-018": Entry(
+        "column mapping {rule}: {column} = {value} gets longer by it than the {limit} of the target's column {target}",
+        "make that column longer in the target, then start again",
     ),
     "CONFIG-011": Entry("the options of the binlog data source don't do", "correct the option that the cause names"),
 }

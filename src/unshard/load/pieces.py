@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unshard.dump.files import checksum
-from unshard.errors import LoadError, Where
+from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
 from unshard.load.foreign import read_text
 from unshard.load.sql_dump import Rewriter, setting, statements
 from unshard.model.table import Table
-from unshard.transform.column_mapping import apply_mapping
+from unshard.transform.column_mapping import ColumnMapping, apply_mapping, first_unmappable
+from unshard.transform.extract import append_constants
 
 STATEMENT_BYTES = 1 << 20
 PIECE_BYTES = 4 << 20
@@ -52,15 +53,28 @@ def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> I
 
 def _inserts(batch: pa.RecordBatch, table: Table, rewriter: Rewriter) -> tuple[bytes, ...]:
     if rewriter.mapping is not None:
-        batch = apply_mapping(batch, rewriter.mapping)
+        batch = _mapped(batch, rewriter.mapping, rewriter.where)
+    bare = [table.column(name).type == "decimal" for name in batch.schema.names]
+    batch = append_constants(batch, rewriter.constants)
     names = batch.schema.names
-    bare = [table.column(name).type == "decimal" for name in names]
+    bare += [False] * len(rewriter.constants)
     lines = render(batch.columns, [b"(", *[b","] * (len(names) - 1)], b"),", bare)
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
     head = rewriter.head(names)
     view = memoryview(data)
     return tuple(b"".join((head, view[ends[a] : ends[b] - 1])) for a, b in _cuts(ends))
+
+
+def _mapped(batch: pa.RecordBatch, mapping: ColumnMapping, where: Where) -> pa.RecordBatch:
+    try:
+        return apply_mapping(batch, mapping)
+    except ConfigError as error:
+        row = first_unmappable(batch, mapping)
+        cause = f"the row {str(batch.slice(row, 1).to_pylist()[0])[:300]}" if row is not None else ""
+        raise ConfigError(error.code, error.where, cause, error.values).at(
+            source=where.source, file=where.file
+        ) from None
 
 
 def _cuts(ends: Any) -> Iterator[tuple[int, int]]:

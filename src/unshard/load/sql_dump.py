@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from unshard.errors import LoadError, Where
+from unshard.kernels.literals import render
 from unshard.model.table import TableName, quote_name
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping
+from unshard.transform.extract import Constant
 
 _QUOTED = rb"'(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\""
 _NAME = rb"(?:`(?:[^`]|``)+`|[^\s`(.]+)"
@@ -27,6 +29,10 @@ _INSERT = re.compile(
 )
 _LISTED = re.compile(rb"`((?:[^`]|``)+)`|([^\s`,()]+)")
 _TOKEN = re.compile(_QUOTED + rb"|[(),]|[^'\"(),]+", re.DOTALL)
+_FLAT = rb"(?:[^'\"()]++|" + _QUOTED + rb")*+"
+_NESTED = rb"(?:[^'\"()]++|" + _QUOTED + rb"|\((?:[^'\"()]++|" + _QUOTED + rb"|\(" + _FLAT + rb"\))*+\))*+"
+_ROW = re.compile(rb"\((" + _NESTED + rb")\)", re.DOTALL)
+_ROWS = re.compile(rb"(?:[\s,]*+\(" + _NESTED + rb"\))*+\s*", re.DOTALL)
 _KEPT_SETTINGS = re.compile(
     rb"\s*(?:NAMES|CHARACTER\s+SET|(?:@@|SESSION\s+|@@SESSION\.)?\s*TIME_ZONE)\b", re.IGNORECASE
 )
@@ -78,6 +84,7 @@ class Rewriter:
     verb: str
     mapping: ColumnMapping | None
     where: Where
+    constants: tuple[Constant, ...] = ()
 
     def rewrite(self, sql: bytes) -> bytes:
         """The statement for the target. Raises LoadError LOAD-003 for anything but INSERT and REPLACE."""
@@ -87,7 +94,11 @@ class Rewriter:
         columns = self._columns(head[1])
         values = sql[head.end() :].rstrip().rstrip(b";")
         if self.mapping is not None:
-            values = self._mapped(values, columns, self.mapping)
+            of_text = self.mapping.of_text
+            values = (self._joined if of_text else self._mapped)(values, columns, self.mapping)
+        if self.constants:
+            values = self._lengthened(values)
+            columns = (*columns, *(one.column.name for one in self.constants))
         return self.head(columns) + values
 
     def head(self, columns: Sequence[str]) -> bytes:
@@ -101,9 +112,27 @@ class Rewriter:
         found = _LISTED.findall(listed)
         return tuple((quoted.replace(b"``", b"`") or bare).decode() for quoted, bare in found)
 
+    def _lengthened(self, values: bytes) -> bytes:
+        """Each row with the constants behind its own values."""
+        if _ROWS.fullmatch(values) is None:
+            statement = values[:100].decode(errors="replace")
+            raise LoadError("LOAD-003", self.where, values={"statement": statement})
+        added = b",".join(_literal(one) for one in self.constants)
+        return _ROW.sub(rb"(\1," + added.replace(b"\\", b"\\\\") + b")", values)
+
+    def _joined(self, values: bytes, columns: tuple[str, ...], mapping: ColumnMapping) -> bytes:
+        """The server joins the text: the dump's literal may be in any form, and NULL stays NULL. Slow: row by row."""
+        source, target = _places(columns, mapping)
+        before, after = (_quoted(text) for text in (mapping.prefix, mapping.suffix))
+        out, last = [], 0
+        for row in rows_of(values, len(columns), self.where):
+            begin, end = row[target]
+            out += [values[last:begin], b"CONCAT(" + before + b",", values[slice(*row[source])], b"," + after + b")"]
+            last = end
+        return b"".join([*out, values[last:]])
+
     def _mapped(self, values: bytes, columns: tuple[str, ...], mapping: ColumnMapping) -> bytes:
-        lowered = [name.lower() for name in columns]
-        source, target = lowered.index(mapping.source_column.lower()), lowered.index(mapping.target_column.lower())
+        source, target = _places(columns, mapping)
         fields = list(rows_of(values, len(columns), self.where))
         ids = pa.array([_integer(values[slice(*row[source])], self.where) for row in fields], pa.int64())
         batch = pa.RecordBatch.from_arrays([ids], [mapping.source_column])
@@ -139,6 +168,20 @@ def rows_of(values: bytes, width: int, where: Where) -> Iterator[list[tuple[int,
                     statement = values[fields[0][0] : fields[0][0] + 100].decode(errors="replace")
                     raise LoadError("LOAD-003", where, values={"statement": statement})
                 yield fields
+
+
+def _places(columns: tuple[str, ...], mapping: ColumnMapping) -> tuple[int, int]:
+    lowered = [name.lower() for name in columns]
+    return lowered.index(mapping.source_column.lower()), lowered.index(mapping.target_column.lower())
+
+
+def _literal(one: Constant) -> bytes:
+    return _quoted(one.value) if isinstance(one.value, str) else bytes(render([one.values(1)], [b""], b"")[0].as_py())
+
+
+def _quoted(text: str) -> bytes:
+    """A text that is UTF-8 whatever character set the dump's own texts are in."""
+    return b"_utf8mb4" + bytes(render([pa.array([text])], [b""], b"")[0].as_py())
 
 
 def _integer(literal: bytes, where: Where) -> int | None:

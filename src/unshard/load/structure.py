@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import MySQLdb
@@ -16,6 +17,8 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import next_counter
+from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Constant, Extracted, constants, with_constants
 
 Route = Callable[[TableName], TableName]
 _LOCK_SECONDS = 60
@@ -24,32 +27,55 @@ _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 416
 """Syntax, character set, not supported yet, collation and set, collation, engine, function, generated column, type."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A source's rules, as functions of a source table's name."""
+
+    route: Route
+    mapping_for: Callable[[TableName], ColumnMapping | None]
+    extracted: Callable[[TableName], tuple[Extracted, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the rows of one source table, of structure `source`, get into the target."""
+
+    source: Table
+    target: TableName
+    mapping: ColumnMapping | None = None
+    constants: tuple[Constant, ...] = ()
+
+
 def prepare(
-    connection: Any, contents: Contents, route: Route, scratch_schema: str, source: str
-) -> dict[TableName, Table]:
-    """Create what the target lacks and check what it has; the structure of each source table.
+    connection: Any, contents: Contents, rules: Rules, scratch_schema: str, source: str
+) -> dict[TableName, Way]:
+    """Create what the target lacks and check what it has; by source table how its rows are written.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
-    table doesn't fit, LOAD-011 where the target can't create what the source has.
+    table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017.
     """
-    found: dict[TableName, Table] = {}
-    for table in contents.tables:
-        target = route(table.name)
+    found: dict[TableName, Way] = {}
+    ways = [(table, rules.route(table.name), rules.extracted(table.name)) for table in contents.tables]
+    for table, target, extracted in ways:
         where = Where(source, str(table.name))
         statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
         if not rows(connection, _SCHEMA, (target.schema,)):
             _create(connection, create_database(statement, target.schema), f"database {target.schema}", where)
-        found[table.name] = table.structure or _described(connection, table, scratch_schema, source)
+        structure = table.structure or _described(connection, table, scratch_schema, source)
         rows(connection, f"USE {quote_name(target.schema)}")
         there = read_table(connection, target)
+        added = constants(extracted, structure, target, there, where)
         if there is None:
-            text = create_table(table.create_sql, table.name.schema, target, route)
+            text = create_table(table.create_sql, table.name.schema, target, rules.route)
             _create(connection, text, f"table {target}", where)
             there = read_table(connection, target)
-        faults = misfits(found[table.name], there) if there else ["it is gone again"]
-        if faults:
+        faults = misfits(with_constants(structure, added), there) if there else ["it is gone again"]
+        if faults or there is None:
             values = {"target": str(target), "faults": "; ".join(faults)}
             raise LoadError("LOAD-004", where, values=values)
+        mapping = rules.mapping_for(table.name)
+        settled = mapping.settled(structure, there) if mapping is not None else None
+        found[table.name] = Way(structure, target, settled, added)
     return found
 
 

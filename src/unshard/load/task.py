@@ -14,20 +14,19 @@ from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.contents import DataFile
 from unshard.load.pieces import Piece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
 from unshard.load.sql_dump import Rewriter
+from unshard.load.structure import Way
 from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
-from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.transform.column_mapping import ColumnMapping
+
+_WIDE = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileWork:
-    """One file to load."""
+    """One file to load, and how its rows are written."""
 
     file: DataFile
-    source: Table
-    target: TableName
-    mapping: ColumnMapping | None
+    way: Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +62,10 @@ def _load_files(work: LoadWork) -> int:
 
 def _load_file(work: LoadWork, file: FileWork, writer: Writer) -> None:
     path = work.directory / file.file.name
-    where = Where(work.tables.source, str(file.source.name), file=str(path))
-    columns = tuple(column.name for column in dumped_columns(file.source))
-    rewriter = Rewriter(file.target, columns, VERBS[work.on_duplicate], file.mapping, where)
-    state = writer.state(Destination(file.target, file.source, file.file.name, (), where))
+    way = file.way
+    where = Where(work.tables.source, str(way.source.name), file=str(path))
+    columns = tuple(column.name for column in dumped_columns(way.source))
+    state = writer.state(Destination(way.target, way.source, file.file.name, (), where))
     if state.finished:
         return
     if state.size != file.file.size:
@@ -75,12 +74,27 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer) -> None:
     check_whole(path, file.file.size, file.file.crc32, where)
     text = None if file.file.parquet else open_sql(path, where)
     settings = text.settings if text else ()
-    destination = Destination(file.target, file.source, file.file.name, settings, where)
+    destination = Destination(way.target, way.source, file.file.name, settings, where)
+    _check_joined(way, settings, where)
+    verb = VERBS[work.on_duplicate]
+    rewriter = Rewriter(way.target, columns, verb, way.mapping, where, way.constants)
     for piece in _pieces(path, text, state, file, rewriter):
         writer.apply(piece, destination)
 
 
 def _pieces(path: Path, text: SqlText | None, state: FileState, file: FileWork, rewriter: Rewriter) -> Iterator[Piece]:
     if text is None:
-        return parquet_pieces(path, state.piece, file.source, rewriter)
+        return parquet_pieces(path, state.piece, file.way.source, rewriter)
     return sql_pieces(text, state.piece, state.offset, rewriter)
+
+
+def _check_joined(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
+    """mydumper writes the bytes of a column as they are: a text can be joined to some of them only."""
+    mapping = way.mapping
+    if mapping is None or not mapping.of_text or not any(b"BINARY" in setting.upper() for setting in settings):
+        return
+    charset = way.source.column(mapping.source_column).charset or ""
+    plain = (mapping.prefix + mapping.suffix).isascii()
+    if charset in _WIDE or not (plain or charset.startswith("utf8")):
+        values = {"rule": mapping.rule, "column": mapping.source_column, "charset": charset}
+        raise LoadError("LOAD-016", where, values=values)

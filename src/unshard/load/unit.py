@@ -17,14 +17,15 @@ from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, contents_of
 from unshard.load.foreign import read_foreign
-from unshard.load.structure import Route, prepare, raise_counters
+from unshard.load.structure import Route, Rules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
-from unshard.model.table import Table, TableName
+from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.retry import retrying
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Extracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,11 @@ def open_contents(directory: Path) -> Contents:
 
 
 class LoadUnit:
-    """One source's load. `route` gives a source table's name in the target, `mapping_for` its column mapping."""
+    """One source's load.
+
+    `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` what of its names
+    goes along.
+    """
 
     def __init__(
         self,
@@ -64,12 +69,12 @@ class LoadUnit:
         route: Route,
         mapping_for: Callable[[TableName], ColumnMapping | None],
         run_tasks: RunTasks,
+        extracted: Callable[[TableName], tuple[Extracted, ...]] = lambda name: (),
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._route = route
-        self._mapping_for = mapping_for
+        self._rules = Rules(route, mapping_for, extracted)
         self._run_tasks = run_tasks
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
@@ -105,7 +110,7 @@ class LoadUnit:
             bytes_total=size,
         )
 
-    def _begin(self) -> tuple[Contents, dict[TableName, Table], int] | None:
+    def _begin(self) -> tuple[Contents, dict[TableName, Way], int] | None:
         """Make schemas and tables and take the load over; None when it is finished. May be repeated."""
         with session(self._endpoint, "target") as connection:
             _prepare_session(connection)
@@ -114,11 +119,11 @@ class LoadUnit:
                 return None
             contents = open_contents(self._settings.directory)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
-            structures = prepare(connection, contents, self._route, self._tables.schema, self._tables.source)
+            ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
             self._tables.write_status(connection, RUNNING)
             sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
             self._contents = contents
-            return contents, structures, self._tables.take_over(connection, contents.identity, sizes)
+            return contents, ways, self._tables.take_over(connection, contents.identity, sizes)
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""
@@ -126,18 +131,14 @@ class LoadUnit:
             _prepare_session(connection)
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
                 self._check_finished(connection)
-                raise_counters(connection, self._contents, self._route)
+                raise_counters(connection, self._contents, self._rules.route)
                 reach("load-finish-before")
                 self._tables.write_status(connection, FINISHED)
                 reach("load-finish-after")
             return self._result(connection)
 
-    def _load(self, contents: Contents, structures: dict[TableName, Table], epoch: int) -> None:
-        files = [
-            FileWork(file, structures[table.name], self._route(table.name), self._mapping_for(table.name))
-            for table in contents.tables
-            for file in table.files
-        ]
+    def _load(self, contents: Contents, ways: dict[TableName, Way], epoch: int) -> None:
+        files = [FileWork(file, ways[table.name]) for table in contents.tables for file in table.files]
         dealt = shares(files, [work.file.size for work in files], self._settings.pool_size)
         payloads = [
             pickle.dumps(

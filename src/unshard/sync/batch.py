@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from unshard.binlog.payload import Part
@@ -18,6 +18,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Constant, with_constants
 from unshard.transform.row_filter import RowFilter
 
 
@@ -101,6 +102,7 @@ class TablePlan:
 
     `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
     known in batches with such images only. `filters` are asked in order; the first that drops a change is counted.
+    `constants` are columns of the target that the source's names fill.
     """
 
     table: Table
@@ -109,6 +111,11 @@ class TablePlan:
     after: Position | None = None
     defaults: tuple[tuple[str, str], ...] = ()
     filters: tuple[RowFilter, ...] = ()
+    constants: tuple[Constant, ...] = ()
+
+    def mapped(self) -> TablePlan:
+        """The plan for images behind step *map*, which has laid the constants beside the table's own columns."""
+        return replace(self, table=with_constants(self.table, self.constants), mapping=None, constants=())
 
     def fingerprint(self) -> str:
         """A digest of all that decides how rows become SQL; equal in every attempt at a batch."""
@@ -117,7 +124,8 @@ class TablePlan:
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
         parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
         parts.append(str(target.family))
-        text = json.dumps([*parts, repr(self.mapping), str(self.after), *self.defaults, repr(self.filters)])
+        parts += [repr(self.mapping), str(self.after), *self.defaults, repr(self.filters), repr(self.constants)]
+        text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

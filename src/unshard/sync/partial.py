@@ -26,14 +26,34 @@ from unshard.mysql.types import arrow_type
 from unshard.sync.batch import TablePlan, TargetPlan
 from unshard.sync.encode import assignments, keys_of
 from unshard.transform.column_mapping import apply_mapping
+from unshard.transform.extract import append_constants, with_constants
 
 
 def map_partial(plan: TablePlan, images: PartialImages, where: Where) -> PartialImages:
     """The images with the column mapping applied: an image has the target column just where it has the source column.
 
-    An UPDATE that leaves the source column alone leaves the target column alone. Raises SyncError SYNC-032 for an
-    INSERT without the source column, ConfigError as `apply_mapping`.
+    Constants are in every image. An UPDATE that leaves the source column alone leaves the target column alone.
+    Raises SyncError SYNC-032 for an INSERT without the source column, ConfigError as `apply_mapping`.
     """
+    return _with_constants(plan, _with_mapping(plan, images, where))
+
+
+def _with_constants(plan: TablePlan, images: PartialImages) -> PartialImages:
+    """Every image has the constants: they stand behind all columns of the table."""
+    if not plan.constants:
+        return images
+    added = frozenset(range(len(plan.table.columns), len(plan.table.columns) + len(plan.constants)))
+    present = Present(*(None if numbers is None else numbers | added for numbers in images.present))
+    return replace(
+        images,
+        table=with_constants(images.table, plan.constants),
+        present=present,
+        columns=(*images.columns, *(one.column for one in plan.constants)),
+        batch=append_constants(images.batch, plan.constants),
+    )
+
+
+def _with_mapping(plan: TablePlan, images: PartialImages, where: Where) -> PartialImages:
     mapping = plan.mapping
     if mapping is None:
         return images

@@ -17,84 +17,29 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.mapped import mapped
 from unshard.binlog.partial import PartialImages
-from unshard.binlog.rows import decode_range
-from unshard.binlog.table_map import TableMap
-from unshard.errors import BinlogError, UnshardError, Where
+from unshard.errors import UnshardError
 from unshard.model.change import ENCODED_SCHEMA
-from unshard.model.position import Position
-from unshard.model.table import Table
 from unshard.sync.apply import apply
-from unshard.sync.batch import BatchPlan, Range, TablePlan
+from unshard.sync.batch import BatchPlan, Range
 from unshard.sync.causality import find_ties
 from unshard.sync.compact import compact
+from unshard.sync.decode import Images, decode
 from unshard.sync.encode import Ties, encode
 from unshard.sync.filter import filter_rows
 from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
+from unshard.sync.map import map_columns, where_of
 from unshard.sync.merge import merge
 from unshard.sync.order import order
-from unshard.sync.partial import encode_partial, map_partial
+from unshard.sync.partial import encode_partial
 from unshard.sync.throttle import Pacer
-from unshard.sync.versions import current_rows
 from unshard.target.writer import KeptWriter
-from unshard.transform.column_mapping import apply_mapping
-
-Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
-
-
-def decode(plan: BatchPlan, piece: Range) -> list[Images]:
-    """Steps *decode* and *versions*: the images of current rows in one range, a batch per table.
-
-    There are more of them where images lack columns. Raises BinlogError BINLOG-046 for such ones of a system-versioned
-    table.
-    """
-    plans = plan.by_name()
-
-    def wanted(table_map: TableMap, offset: int) -> Table | None:
-        found = plans.get(table_map.name)
-        if found is None or (found.after is not None and Position(piece.file, offset) < found.after):
-            return None
-        return found.table
-
-    where = Where(source=plan.source, file=piece.path)
-    decoded = decode_range(
-        memoryview(mapped(Path(piece.path), piece.end)),
-        piece.start,
-        piece.end,
-        checksum=plan.checksum,
-        wanted=wanted,
-        seq_base=piece.seq_base,
-        maps=piece.maps,
-        part=piece.part,
-        where=where,
-    )
-    if versioned := [images.table.name for images in decoded.partial if images.table.row_end is not None]:
-        raise BinlogError("BINLOG-046", replace(where, table=str(versioned[0])))
-    whole: list[Images] = [(plans[table.name], current_rows(table, batch)) for table, batch in decoded]
-    return whole + [(plans[images.table.name], images) for images in decoded.partial]
-
-
-def map_columns(plan: BatchPlan, images: Sequence[Images]) -> list[Images]:
-    """Step *map*: column mapping, before keys are formed."""
-    return [(table, _mapped(plan, table, batch)) for table, batch in images]
-
-
-def _mapped(plan: BatchPlan, table: TablePlan, batch: pa.RecordBatch | PartialImages) -> pa.RecordBatch | PartialImages:
-    if isinstance(batch, PartialImages):
-        return map_partial(table, batch, _where(plan, batch))
-    return apply_mapping(batch, table.mapping) if table.mapping is not None else batch
-
-
-def _where(plan: BatchPlan, images: PartialImages) -> Where:
-    return Where(plan.source, str(images.table.name), str(Position(plan.begin.file, images.offset)))
 
 
 def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
@@ -119,7 +64,7 @@ def encode_changes(
     batches = []
     for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
         if isinstance(batch, PartialImages):
-            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, _where(plan, batch))
+            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
         else:
             encoded, changes = encode(table, batch, plan.shape.partitions, mine, tied, compact=plan.shape.compact)
         batches.append(encoded)

@@ -13,6 +13,7 @@ from unshard.mysql.defaults import constant_defaults
 from unshard.sync.batch import TablePlan, TargetPlan, Tie
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.extract import constants, with_constants
 from unshard.transform.route import Router
 
 RENEWED = frozenset({"timestamp", "datetime"})
@@ -127,12 +128,16 @@ class TableRules:
         target_name = self.router.route(name)
         where = Where(source=self.source, table=str(name))
         target = self.targets.get(target_name)
+        extracted = self.router.extracted(name, self.source)
+        added = constants(extracted, upstream, target_name, target, where)
         if target is None:
             raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
+        mapping = self.mapper.mapping_for(name)
         return TablePlan(
             table=replace(upstream, create_sql=""),
-            target=plan_target(upstream, target, where),
-            mapping=self.mapper.mapping_for(name),
+            target=plan_target(with_constants(upstream, added), target, where),
+            mapping=mapping.settled(upstream, target) if mapping is not None else None,
+            constants=added,
         )
 
 

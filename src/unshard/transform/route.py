@@ -1,12 +1,15 @@
-"""Where a table of a source lands on the target."""
+"""Where a table of a source lands on the target, and what of its names goes along."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from unshard.config.rules import RouteRule
+from unshard.errors import ConfigError, Where
 from unshard.model.table import TableName
 from unshard.transform.choice import Choice
+from unshard.transform.extract import Extracted
 
 
 class Router:
@@ -34,3 +37,24 @@ class Router:
         """The target's schema for a statement on a schema itself: only schema rules count. Raises CONFIG-006."""
         chosen = self._choice.of_schema(schema)
         return schema if chosen is None else self._rules[chosen].target_schema
+
+    def extracted(self, name: TableName, source: str) -> tuple[Extracted, ...]:
+        """What the table's rule takes of its names and of the source's id: for table, schema, source in that order.
+
+        Expressions are not anchored and heed case, whatever `case-sensitive` says. Raises ConfigError CONFIG-006, and
+        CONFIG-016 where an expression doesn't match: rows of several tables would get one empty value.
+        """
+        chosen = self._choice.of_table(name)
+        return () if chosen is None else tuple(self._parts(chosen, name, source))
+
+    def _parts(self, chosen: str, name: TableName, source: str) -> Iterator[Extracted]:
+        rule = self._rules[chosen]
+        for part in (rule.extract_table, rule.extract_schema, rule.extract_source):
+            if part is None:
+                continue
+            text = {"table": name.table, "schema": name.schema, "source": source}[part.of]
+            found = re.search(part.regexp, text)
+            if found is None:
+                values = {"rule": chosen, "part": part.of, "name": text, "regexp": part.regexp}
+                raise ConfigError("CONFIG-016", Where(source, str(name)), values=values)
+            yield Extracted(chosen, part.target_column, "".join(group or "" for group in found.groups()))

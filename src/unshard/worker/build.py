@@ -166,13 +166,15 @@ def _load(
     config: SubtaskConfig, endpoint: Endpoint, tables: LoadTables, directory: Path, work: RunTasks, slots: int
 ) -> LoadUnit:
     """A pool wider than the slots of Spark would only cut the files into more tasks, each with its own start."""
+    router = Router(config.routes, config.case_sensitive)
     return LoadUnit(
         endpoint,
         tables,
         LoadSettings(directory, min(config.loader.pool_size, slots), config.loader.on_duplicate),
-        Router(config.routes, config.case_sensitive).route,
+        router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
+        lambda name: router.extracted(name, config.source_id),
     )
 
 
