@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.errors import LoadError, Where
+from unshard.errors import ConfigError, LoadError, Where
 from unshard.load.create_sql import create_database, create_table, created_name, without_counter
 from unshard.load.sql_dump import Rewriter, rows_of, setting, statements
-from unshard.model.table import TableName
+from unshard.model.table import Column, TableName
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Constant
 
 HERE = Where("shard-1", "a.t", file="a.t.1.sql")
 
@@ -62,8 +63,8 @@ def test_only_settings_that_change_values_are_kept(sql: bytes, kept: bytes | Non
     assert setting(sql) == kept
 
 
-def rewriter(mapping: ColumnMapping | None = None) -> Rewriter:
-    return Rewriter(TableName("x", "y"), ("id", "v"), "INSERT", mapping, HERE)
+def rewriter(mapping: ColumnMapping | None = None, *constants: Constant) -> Rewriter:
+    return Rewriter(TableName("x", "y"), ("id", "v"), "INSERT", mapping, HERE, constants)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,34 @@ def test_a_column_mapping_changes_one_value_of_each_row() -> None:
         b"INSERT INTO `x`.`y` (`id`,`v`) VALUES (576460752303423489,'(2,x)'),(576460752303423491,POINT(1,2)),"
         b"\n(NULL,'it''s')"
     )
+
+
+def test_a_text_is_joined_by_the_server_whatever_form_the_literal_has() -> None:
+    sql = rb"INSERT INTO `t` VALUES (1,'it''s \'(,'),(2,NULL),(3,_binary x'41');"
+    prefix = ColumnMapping("rule", TableName("a", "t"), "v", "V", prefix="n'")
+    assert rewriter(prefix).rewrite(sql) == (
+        rb"INSERT INTO `x`.`y` (`id`,`v`) VALUES (1,CONCAT(_utf8mb4'n\'','it''s \'(,',_utf8mb4'')),"
+        rb"(2,CONCAT(_utf8mb4'n\'',NULL,_utf8mb4'')),(3,CONCAT(_utf8mb4'n\'',_binary x'41',_utf8mb4''))"
+    )
+
+
+def test_constants_stand_behind_the_values_of_each_row() -> None:
+    text, number = Column("c", "varchar", "varchar(9)", charset="utf8mb4"), Column("n", "int", "int(11)")
+    added = (Constant(text, r"a\'1"), Constant(number, 7))
+    sql = rb"INSERT INTO `t` (`v`,`id`) VALUES (')\'(',POINT(1,ABS(-2))), (NULL,'x)');"
+    assert rewriter(None, *added).rewrite(sql) == (
+        rb"INSERT INTO `x`.`y` (`v`,`id`,`c`,`n`) VALUES (')\'(',POINT(1,ABS(-2)),_utf8mb4'a\\\'1',7),"
+        rb" (NULL,'x)',_utf8mb4'a\\\'1',7)"
+    )
+    with pytest.raises(LoadError, match="LOAD-003"):
+        rewriter(None, *added).rewrite(b"INSERT INTO t VALUES (1,F(G(H(I(2)))));")
+
+
+def test_an_id_out_of_range_is_told_with_the_file() -> None:
+    mapping = ColumnMapping("rule", TableName("a", "t"), "id", "id", 1 << 59)
+    with pytest.raises(ConfigError, match="CONFIG-009") as caught:
+        rewriter(mapping).rewrite(b"INSERT INTO t VALUES (-1,2);")
+    assert caught.value.where.file == HERE.file
 
 
 def test_a_row_of_another_width_is_refused() -> None:

@@ -12,8 +12,8 @@ from unshard.mysql.connection import Endpoint
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
 from unshard.sync.batch import BatchPlan, Range, Shape
-from unshard.sync.follow import next_work
 from unshard.sync.decode import decode
+from unshard.sync.follow import next_work
 from unshard.target.meta import MetaTables
 
 STORED = Path(__file__).parents[1] / "binlog" / "stored" / "mariadb-plain.binlog"

@@ -1,8 +1,9 @@
-"""`partition id`: the bits, the limits, and what doesn't fit."""
+"""Column mapping: the bits of `partition id`, texts added, the limits, and what doesn't fit."""
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError
-from unshard.model.table import TableName
+from unshard.model.table import Column, Table, TableName
 from unshard.transform.column_mapping import ID_LIMIT, ColumnMapper, ColumnMapping, apply_mapping
 
 TABLE = TableName("schema_2", "table_3")
@@ -209,3 +210,73 @@ def test_table_rules_come_before_schema_rules_and_two_of_a_level_are_refused() -
     assert (chosen("s_1", "ax"), chosen("s_1", "xb"), chosen("s_1", "x"), chosen("t", "x")) == ("t", "u", "s", None)
     with pytest.raises(ConfigError, match=r"s_1\.ab matches more than one rule of `column-mappings`: t, u"):
         chosen("s_1", "ab")
+
+
+VARCHAR = Column("v", "varchar", "varchar(6)", charset="utf8mb4", collation="utf8mb4_bin", length=6)
+TEXT = replace(VARCHAR, type="text", definition="text")
+IDS = (Column("id", "bigint", "bigint(20)"), Column("n", "int", "int(11)"))
+SOURCE = Table(TABLE, (*IDS, VARCHAR, replace(VARCHAR, name="w")))
+
+
+def joining(expression: str, text: str, source: str = "v", target: str = "V") -> ColumnMapping:
+    keys = {"expression": expression, "source-column": source, "target-column": target}
+    found = ColumnMapper({"m": rule([text], **keys)}).mapping_for(TABLE)
+    assert found is not None
+    return found
+
+
+def joined(values: list[str | None], mapping: ColumnMapping) -> Any:
+    return apply_mapping(pa.record_batch({"v": pa.array(values, pa.string())}), mapping).column(0).to_pylist()
+
+
+@given(st.lists(st.none() | st.text()), st.text(min_size=1))
+def test_a_text_is_added_before_or_behind_and_null_stays(values: list[str | None], added: str) -> None:
+    assert joined(values, joining("add prefix", added)) == [None if v is None else added + v for v in values]
+    assert joined(values, joining("add suffix", added)) == [None if v is None else v + added for v in values]
+
+
+def test_a_text_can_go_to_another_column() -> None:
+    batch = pa.record_batch({"v": pa.array(["a", None]), "w": pa.array(["x", "y"])})
+    mapping = joining("add prefix", "n-", "v", "w")
+    assert apply_mapping(batch, mapping).to_pydict() == {"v": ["a", None], "w": ["n-a", None]}
+
+
+def test_a_text_that_gets_too_long_for_the_targets_column_is_refused() -> None:
+    mapping = joining("add prefix", "ä-").settled(SOURCE, Table(TABLE, (VARCHAR,)))
+    assert joined(["äöüß", None], mapping) == ["ä-äöüß", None]
+    with pytest.raises(ConfigError) as caught:
+        joined([None, "äöüß", "äöüßx"], mapping)
+    assert (caught.value.code, caught.value.where.table) == ("CONFIG-018", str(TABLE))
+    assert "v = äöüßx gets longer by it than the 6 characters of the target's column V" in caught.value.message
+    in_bytes = joining("add suffix", "-").settled(SOURCE, Table(TABLE, (TEXT,)))
+    assert joined(["äö1"], in_bytes) == ["äö1-"]
+    with pytest.raises(ConfigError, match=r"CONFIG-018(.|\n)* 6 bytes"):
+        joined(["äöü"], in_bytes)
+    other = joining("add suffix", "-").settled(SOURCE, Table(TABLE, (replace(TEXT, charset="latin1"),)))
+    assert joined(["äöü"], other) == ["äöü-"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "target", "fault"),
+    [
+        (joining("add prefix", "a", "id"), VARCHAR, "column id is not of text (it is bigint(20))"),
+        (joining("add prefix", "a", "v", "zz"), VARCHAR, "column zz is not in the table"),
+        (joining("add prefix", "a"), replace(VARCHAR, name="x"), "column V is not in the target's table"),
+        (to(1 << 59, "v", "id"), IDS[0], "column v is not of integers (it is varchar(6))"),
+        (to(1 << 59, "n", "n"), IDS[1], "column n is int(11) in the target; make it BIGINT there"),
+    ],
+)
+def test_columns_are_held_against_both_tables(mapping: ColumnMapping, target: Column, fault: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        mapping.settled(SOURCE, Table(TABLE, (target,)))
+    assert caught.value.code == "CONFIG-010"
+    assert fault in caught.value.message
+    assert ("a text column" if mapping.of_text else "an integer column") in caught.value.hint
+
+
+def test_a_binary_column_takes_no_text() -> None:
+    binary = replace(VARCHAR, charset="binary", collation="binary")
+    with pytest.raises(ConfigError, match="CONFIG-010"):
+        joining("add prefix", "a").settled(Table(TABLE, (binary,)), Table(TABLE, (VARCHAR,)))
+    with pytest.raises(ConfigError, match="is not of text"):
+        apply_mapping(pa.record_batch({"v": pa.array([b"a"])}), joining("add prefix", "a"))

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.marks import MarksOf, unmarked
 from unshard.ddl.rewrite import Route, renames, split
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
@@ -37,7 +38,7 @@ class Rules:
     """A source's rules, as functions.
 
     `takes` is asked for single operations (one part of an ALTER, one dropped table): whether the event filter lets it
-    be run. It may raise, which stops the task in front of the statement.
+    be run. It may raise, which stops the task in front of the statement. `marks` tells what a table's rows carry of it.
     """
 
     allows: Callable[[TableName], bool]
@@ -45,6 +46,7 @@ class Rules:
     route: Route
     route_schema: Callable[[str], str]
     takes: Callable[[Ddl, StructureOf], bool] = _every
+    marks: MarksOf = unmarked
 
 
 @dataclass(frozen=True, slots=True)

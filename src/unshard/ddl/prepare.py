@@ -17,6 +17,7 @@ from typing import Any
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.lex import Token, tokens
+from unshard.ddl.marks import check_marks
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
@@ -44,9 +45,17 @@ def prepare(
     """What becomes of the pieces of a statement between `begin` and `end` of the log.
 
     Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004,
-    DDL-005, DDL-012 (see `SchemaTracker.after`, `plan_intent`); MySQLdb.Error for a lost connection.
+    DDL-005, DDL-012 (see `SchemaTracker.after`, `plan_intent`), what `check_marks` raises; MySQLdb.Error for a lost
+    connection.
     """
     changes = tracker.after(connection, *(piece.ddl for piece in found))
+    followed = [piece.ddl for piece in found if piece.leaves is None]
+
+    def before(name: TableName) -> Table | None:
+        creates = any(ddl.kind is Kind.CREATE_TABLE for ddl in followed)
+        return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
+
+    check_marks(followed, changes, before, rules.marks, rules.allows)
     statements = [_for_target(connection, part, changes, rules) for piece in found for part in piece.run]
     kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
     return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)

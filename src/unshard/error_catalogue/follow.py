@@ -69,6 +69,16 @@ SYNC: dict[str, Entry] = {
         "find out why the row is not there (another writer, rows that the copy left out) and put it there as it was "
         "in the source before this change; or count such rows and go on with `on-missing-row: warn`",
     ),
+    "SYNC-017": Entry(
+        "the statement changes column {column}, which a column mapping reads or writes",
+        "the target's rows are made of the column as it was: undo the change on the source before going on, or remove"
+        " the task's copy and its tables in the meta-schema, and start again from nothing",
+    ),
+    "SYNC-018": Entry(
+        "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
+        "stop the task, write the new values to those rows by hand and start behind this place; or remove the task's"
+        " copy and its tables in the meta-schema, and start again from nothing",
+    ),
     "SYNC-040": Entry(
         "safe mode can't write a table that foreign keys connect while they are checked: a REPLACE deletes children",
         "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",

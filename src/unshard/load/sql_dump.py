@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from unshard.errors import LoadError, Where
+from unshard.errors import ConfigError, LoadError, Where
 from unshard.kernels.literals import render
 from unshard.model.table import TableName, quote_name
 from unshard.transform.column_mapping import ColumnMapping, apply_mapping
@@ -138,7 +138,10 @@ class Rewriter:
         batch = pa.RecordBatch.from_arrays([ids], [mapping.source_column])
         if source != target:
             batch = pa.RecordBatch.from_arrays([ids, ids], [mapping.source_column, mapping.target_column])
-        mapped = apply_mapping(batch, mapping).column(mapping.target_column).to_pylist()
+        try:
+            mapped = apply_mapping(batch, mapping).column(mapping.target_column).to_pylist()
+        except ConfigError as error:
+            raise error.at(source=self.where.source, file=self.where.file) from None
         out, last = [], 0
         for row, value in zip(fields, mapped, strict=True):
             begin, end = row[target]

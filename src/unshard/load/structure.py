@@ -55,8 +55,9 @@ def prepare(
     table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017.
     """
     found: dict[TableName, Way] = {}
-    ways = [(table, rules.route(table.name), rules.extracted(table.name)) for table in contents.tables]
-    for table, target, extracted in ways:
+    names = [table.name for table in contents.tables]
+    asked = [(rules.route(name), rules.extracted(name), rules.mapping_for(name)) for name in names]
+    for table, (target, extracted, mapping) in zip(contents.tables, asked, strict=True):
         where = Where(source, str(table.name))
         statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
         if not rows(connection, _SCHEMA, (target.schema,)):
@@ -73,7 +74,6 @@ def prepare(
         if faults or there is None:
             values = {"target": str(target), "faults": "; ".join(faults)}
             raise LoadError("LOAD-004", where, values=values)
-        mapping = rules.mapping_for(table.name)
         settled = mapping.settled(structure, there) if mapping is not None else None
         found[table.name] = Way(structure, target, settled, added)
     return found

@@ -11,6 +11,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.pieces import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
+from unshard.ddl.without_columns import without_columns
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
 from unshard.errors import UnshardError
@@ -43,6 +44,7 @@ from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
+from unshard.worker.known_tables import check_rules, marks_of
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
@@ -191,6 +193,7 @@ def _sync(
     name, settings = config.source_id, config.syncer
     allow = BlockAllowList(config.block_allow, config.case_sensitive)
     router = Router(config.routes, config.case_sensitive)
+    mapper = ColumnMapper(config.column_mappings, config.case_sensitive)
     journal = Journal(target, meta, name)
 
     targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
@@ -198,11 +201,22 @@ def _sync(
         targets.read_families = lambda: journal.on_target(families)
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
-        unknown=lambda table: _as_upstream(targets.get(router.route(table)), table),
+        unknown=lambda table: _as_upstream(
+            targets.get(router.route(table)), table, [one.column for one in router.extracted(table, name)]
+        ),
         schema_default=lambda schema: _schema_default(source, schema),
     )
-    rules = Rules(allow.allows, allow.allows_schema, router.route, router.route_schema)
-    statements = Statements(name, _traits(source), tracker, rules, merged, _upstream_tables(source))
+    rules = Rules(
+        allow.allows,
+        allow.allows_schema,
+        router.route,
+        router.route_schema,
+        marks=lambda table: marks_of(table, router, mapper, name),
+    )
+    upstream = _upstream_tables(source)
+    statements = Statements(name, _traits(source), tracker, rules, merged, upstream)
+    target_table = targets.get if config.mode == "incremental" else None
+    check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     shape = Shape(
         settings.worker_count,
         settings.batch_rows,
@@ -218,7 +232,7 @@ def _sync(
             name,
             allow,
             router,
-            ColumnMapper(config.column_mappings, config.case_sensitive),
+            mapper,
             statements.table,
             targets,
             statements.after,
@@ -232,11 +246,11 @@ def _sync(
     )
 
 
-def _as_upstream(found: Table | None, name: TableName) -> Table | None:
+def _as_upstream(found: Table | None, name: TableName, extracted: Sequence[str]) -> Table | None:
     """The target's structure under the source table's name: what an incremental task begins with."""
     if found is None:
         return None
-    return Table(name, found.columns, found.indexes, found.create_sql, found.foreign_keys)
+    return without_columns(Table(name, found.columns, found.indexes, found.create_sql, found.foreign_keys), extracted)
 
 
 def _newest(endpoint: Endpoint) -> Location:

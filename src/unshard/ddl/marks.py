@@ -1,0 +1,72 @@
+"""What a statement may not do to tables whose rows carry where they come from: column mappings, extracted columns.
+
+| statement | |
+|---|---|
+| changes, renames or drops a column that a column mapping reads or writes | SYNC-017 |
+| gives a table a name that its rows would carry otherwise (another number, another text) | SYNC-018 |
+
+The rows on the target carry the old form, and no statement of the log makes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl
+from unshard.ddl.tracker import Changes
+from unshard.errors import SyncError
+from unshard.model.table import Column, Table, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the rows of one source table carry: `carried`, and the source's `columns` that it is made of."""
+
+    columns: tuple[str, ...] = ()
+    carried: tuple[object, ...] = ()
+
+
+MarksOf = Callable[[TableName], Marks]
+
+
+def unmarked(_: TableName) -> Marks:
+    return Marks()
+
+
+def check_marks(
+    statements: Iterable[Ddl],
+    changes: Changes,
+    before: Callable[[TableName], Table | None],
+    marks: MarksOf,
+    allows: Callable[[TableName], bool],
+) -> None:
+    """Raises SyncError SYNC-017 and SYNC-018, ConfigError CONFIG-007, CONFIG-008 and CONFIG-016 for a new name.
+
+    `changes` are those of all the statements, `before` gives a table as it is in front of them.
+    """
+    last: Ddl | None = None
+    origin: dict[TableName, TableName] = {}
+    for ddl in statements:
+        last = ddl
+        for old, new in renames(ddl):
+            origin[new] = origin.pop(old, old)
+    if last is None:
+        return
+    for name, after in changes.items():
+        first = origin.get(name, name)
+        found = before(first)
+        if after is None or not name.table or found is None or not allows(name):
+            continue
+        if first != name and marks(first).carried != marks(name).carried:
+            where = replace(last.context.where, table=str(first))
+            raise SyncError("SYNC-018", where, last.text[:500], {"name": str(name)})
+        for column in marks(name).columns:
+            if _column(found, column) != _column(after, column):
+                where = replace(last.context.where, table=str(name))
+                raise SyncError("SYNC-017", where, last.text[:500], {"column": column})
+
+
+def _column(table: Table, name: str) -> Column | None:
+    return next((column for column in table.columns if column.name.lower() == name.lower()), None)

@@ -1,0 +1,43 @@
+"""What the rules of a source say of the tables that it has now: found out before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from unshard.ddl.marks import Marks
+from unshard.errors import UnshardError, Where
+from unshard.model.table import Table, TableName
+from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.extract import constants
+from unshard.transform.route import Router
+
+
+def check_rules(
+    names: Iterable[TableName],
+    router: Router,
+    mapper: ColumnMapper,
+    source: str,
+    target: Callable[[TableName], Table | None] | None = None,
+) -> None:
+    """Ask every rule about every table that is let through, and with `target` its tables for what is extracted.
+
+    Raises ConfigError: CONFIG-006 two rules, CONFIG-007 and CONFIG-008 a name, CONFIG-016 and CONFIG-017 an extraction.
+    """
+    for name in sorted(names):
+        try:
+            routed = router.route(name)
+            extracted = router.extracted(name, source)
+            mapper.mapping_for(name)
+            if extracted and target is not None:
+                constants(extracted, None, routed, target(routed), Where(source, str(name)))
+        except UnshardError as error:
+            raise error.at(source=source, table=str(name)) from None
+
+
+def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str) -> Marks:
+    """What the rows of a source table carry on the target of where they come from."""
+    mapping = mapper.mapping_for(name)
+    extracted = tuple((one.column.lower(), one.value) for one in router.extracted(name, source))
+    if mapping is None:
+        return Marks((), extracted)
+    return Marks((mapping.source_column, mapping.target_column), (mapping.mark, *extracted))

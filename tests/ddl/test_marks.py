@@ -1,0 +1,68 @@
+"""Statements that would leave a table's rows on the target with marks of what it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.ddl.context import Context
+from unshard.ddl.marks import Marks, check_marks, unmarked
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.rewrite import split
+from unshard.errors import SyncError
+from unshard.model.table import Column, Table, TableName
+
+ID, V = Column("id", "bigint", "bigint(20)"), Column("v", "int", "int(11)")
+
+
+def table(name: str, *columns: Column) -> Table:
+    return Table(TableName("s", name), columns or (ID, V))
+
+
+def marks(name: TableName) -> Marks:
+    return Marks(("ID",), (name.table.rpartition("_")[2],)) if name.table.startswith("t_") else Marks()
+
+
+def check(sql: str, after: dict[str, Table | None], there: tuple[str, ...] = ("t_1", "t_2", "u")) -> None:
+    before = {TableName("s", name): table(name) for name in there}
+    changes = {TableName("s", name): found for name, found in after.items()}
+    statements = split(classify_ddl(sql, Context("s")))
+    check_marks(statements, changes, before.get, marks, lambda name: not name.table.startswith("shut"))
+
+
+@pytest.mark.parametrize(
+    "column", [None, Column("id", "int", "int(11)"), Column("id", "bigint", "bigint(20)", nullable=False)]
+)
+def test_a_change_of_a_mapped_column_is_refused(column: Column | None) -> None:
+    after = table("t_1", *(one for one in (column, V) if one))
+    with pytest.raises(SyncError, match="SYNC-017") as caught:
+        check("alter table t_1 add x int", {"t_1": after})
+    assert caught.value.where.table == "s.t_1"
+    check("alter table u modify id int", {"u": after})
+
+
+def test_other_columns_change_and_tables_come_and_go() -> None:
+    check("alter table t_1 modify v bigint", {"t_1": table("t_1", V, ID)})
+    check("drop table t_1", {"t_1": None})
+    check("create table t_9 (id int)", {"t_9": table("t_9", V)})
+    check("truncate t_1", {})
+    check_marks((), {}, lambda name: None, unmarked, lambda name: True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "after"),
+    [
+        ("rename table t_1 to t_3", {"t_1": None, "t_3": table("t_3")}),
+        ("alter table t_1 rename to t_3", {"t_1": None, "t_3": table("t_3")}),
+        ("rename table t_1 to u2", {"t_1": None, "u2": table("u2")}),
+        ("rename table t_1 to x, t_2 to t_1, x to t_2", {"t_1": table("t_1"), "t_2": table("t_2"), "x": None}),
+    ],
+)
+def test_a_name_that_rows_carry_is_not_changed(sql: str, after: dict[str, Table | None]) -> None:
+    with pytest.raises(SyncError, match="SYNC-018"):
+        check(sql, after)
+
+
+def test_a_new_name_of_the_same_mark() -> None:
+    check("rename table t_1 to t_a_1", {"t_1": None, "t_a_1": table("t_a_1")})
+    check("rename table u to w", {"u": None, "w": table("w")})
+    check("rename table t_1 to x, x to t_1", {"t_1": table("t_1"), "x": None})
