@@ -32,7 +32,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("trash-table-rules", ["^_(.+)_x$"]),
     ("online-ddl-scheme", "gh-ost"),
     ("remove-meta", True),
-    ("filters", {"f": {"schema-pattern": "*", "events": ["truncate table"], "action": "Ignore"}}),
     ("expression-filter", {"e": {"schema": "a", "table": "b", "insert-value-expr": "a > 1"}}),
     ("experimental.async-checkpoint-flush", True),
     ("target-database.security.ssl-ca-bytes", "x"),
@@ -60,7 +59,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
 ]
 
 REFUSED_IN_SOURCE: list[tuple[str, Any]] = [
-    ("filters", [{"schema-pattern": "*"}]),
     ("checker.backoff-max", "1h"),
     ("checker.backoff-rollback", "1s"),
     ("purge.interval", 60),
@@ -143,7 +141,7 @@ def test_a_key_that_is_not_built_yet_is_refused_by_name(files: Any, path: str, v
     assert all("no instance uses it" in other for other in rest)
 
 
-@pytest.mark.parametrize("key", ["filter-rules", "expression-filters"])
+@pytest.mark.parametrize("key", ["expression-filters"])
 def test_rules_of_an_instance_that_are_not_built_yet_are_refused(files: Any, key: str) -> None:
     found = files.task_problems(mysql_instances=[{**INSTANCE, key: ["f"]}])
     assert f"not supported yet: mysql-instances[0].{key} (leave it out or write [])" in found
@@ -204,7 +202,7 @@ def marked(model: type[Section], kind: type, seen: set[type[Section]]) -> Iterat
 
 def test_every_mark_on_a_key_of_a_task_has_a_case_here() -> None:
     """Inline TLS texts and validator settings are many of a kind: one case of each kind stands for them."""
-    kinds = ("ssl-", "cert-", "filter-rules", "expression-filters")
+    kinds = ("ssl-", "cert-", "expression-filters")
     validator = set(marked(TaskConfig.model_fields["validators"].annotation.__args__[1], Later, set()))  # type: ignore[union-attr]
     refused = {path.rpartition(".")[2] for path, _ in REFUSED_IN_TASK}
     missing = set(marked(TaskConfig, Later, set())) - refused - validator

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from unshard.config.document import parse_document
 from unshard.config.keys import adopt
 from unshard.config.problems import Problem, from_validation, refuse
-from unshard.config.references import TASK_CHECKS, overlap_problems
+from unshard.config.references import TASK_CHECKS, filter_problems, overlap_problems, source_problems
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
@@ -38,13 +38,15 @@ def load_source(path: Path | str) -> SourceConfig:
 def parse_task(text: str, file: str = "task") -> TaskConfig:
     """The task that a text describes; `file` is its name in errors."""
     task, lines = _parse(TaskConfig, text, file, TASK_CHECKS)
-    refuse(file, overlap_problems(task), lines)
+    refuse(file, [*overlap_problems(task), *filter_problems(task)], lines)
     return task
 
 
 def parse_source(text: str, file: str = "source") -> SourceConfig:
     """The source that a text describes; `file` is its name in errors."""
-    return _parse(SourceConfig, text, file, ())[0]
+    source, lines = _parse(SourceConfig, text, file, ())
+    refuse(file, source_problems(source), lines)
+    return source
 
 
 def _parse(

@@ -19,6 +19,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 REGEX_MARK = "~"
+LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,28 @@ def covers(wide: str, narrow: str, *, case_sensitive: bool) -> bool:
 def _check(pattern: str, star_anywhere: bool) -> str:
     if not pattern:
         raise ValueError("an empty pattern; write a name or `*`")
-    if not pattern.startswith(REGEX_MARK):
-        parse_wildcard(pattern, star_anywhere=star_anywhere)
+    if pattern.startswith(REGEX_MARK):
+        _compile(pattern[1:])
         return pattern
+    if len([token for token in parse_wildcard(pattern, star_anywhere=star_anywhere) if token]) > LONGEST_NAME:
+        raise ValueError(f"no name has more than {LONGEST_NAME} characters, so it can never match")
+    return pattern
+
+
+def _check_sql(pattern: str) -> str:
+    if not pattern:
+        raise ValueError("an empty pattern is found in every statement; write a regular expression")
+    if "[[:" in pattern:
+        raise ValueError(r"classes such as [[:space:]] are not known here; write \s, \d or the characters")
+    _compile(pattern)
+    return pattern
+
+
+def _compile(expression: str) -> None:
     try:
-        re.compile(pattern[1:])
+        re.compile(expression)
     except re.error as error:
         raise ValueError(f"not a regular expression: {error}") from None
-    return pattern
 
 
 def _check_tail(pattern: str) -> str:
@@ -144,3 +159,6 @@ FreePattern = Annotated[str, AfterValidator(_check_free)]
 
 Extraction = Annotated[str, AfterValidator(_check_extraction)]
 """A regular expression whose capture groups are what is taken."""
+
+SqlPattern = Annotated[str, AfterValidator(_check_sql)]
+"""A regular expression over a statement."""

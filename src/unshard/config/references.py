@@ -6,12 +6,14 @@ They read the plain data, so that they speak also when some value elsewhere in t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from unshard.config.pattern_syntax import covers
-from unshard.config.problems import Problem, problem, suggestion
+from unshard.config.pattern_syntax import covers, fold
+from unshard.config.problems import KeyPath, Problem, problem, suggestion
+from unshard.config.rules import FilterRule
+from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
 
 NAME_LISTS = {
@@ -98,6 +100,32 @@ def overlap_problems(task: TaskConfig) -> Iterator[Problem]:
                     seen.add(pair)
                     fault = f"whatever it matches, `{one}` matches too or the other way round; narrow one of the two"
                     yield problem((section, other), fault)
+
+
+def filter_problems(task: TaskConfig) -> Iterator[Problem]:
+    """Filters of one instance with the patterns of one before them: DM takes the first alone, and drops the rest."""
+    seen = set()
+    for instance in task.mysql_instances:
+        rules = [(("filters", name), task.filters[name]) for name in instance.filter_rules]
+        for found in _same_patterns(rules, task.case_sensitive):
+            if found not in seen:
+                seen.add(found)
+                yield found
+
+
+def source_problems(source: SourceConfig) -> Iterator[Problem]:
+    """The same for the filters of a source."""
+    rules = [(("filters", place), rule) for place, rule in enumerate(source.filters)]
+    return _same_patterns(rules, source.case_sensitive)
+
+
+def _same_patterns(rules: Iterable[tuple[KeyPath, FilterRule]], case_sensitive: bool) -> Iterator[Problem]:
+    first: dict[tuple[str, str], KeyPath] = {}
+    for path, rule in rules:
+        patterns = (fold(rule.schema_pattern, case_sensitive), fold(rule.table_pattern or "", case_sensitive))
+        if first.setdefault(patterns, path) != path:
+            fault = f"`{first[patterns][-1]}` has the same patterns; make one rule of the two"
+            yield problem(path, fault)
 
 
 def _clash(one: Any, other: Any, case_sensitive: bool) -> bool:

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unshard.config.pattern_syntax import Extraction, FreePattern, NamePattern
+from unshard.config.event_names import EventWord, list_fault, matches_any
+from unshard.config.pattern_syntax import Extraction, FreePattern, NamePattern, SqlPattern
 from unshard.config.section import NoEffect, Section
 
 INSTANCE_LIMIT = 15
@@ -158,13 +159,45 @@ class ColumnMappingRule(Section):
 
 
 class FilterRule(Section):
-    """Binlog events to leave out."""
+    """Binlog events to leave out, or to stop at. The first rule that says something of an event decides."""
 
-    schema_pattern: str = Field(default="*", description="Source schemas that the rule is for.")
-    table_pattern: str = Field(default="*", description="Source tables that the rule is for.")
-    events: tuple[str, ...] = Field(default=(), description="Kinds of events, such as `truncate table`.")
-    sql_pattern: tuple[str, ...] = Field(default=(), description="Regular expressions over the statement.")
-    action: str = Field(default="", description="`Do`, `Ignore` or `Error`.")
+    schema_pattern: NamePattern = Field(description="Source schemas that the rule is for.", examples=["shop_*"])
+    table_pattern: NamePattern | None = Field(
+        default=None,
+        description="Source tables that the rule is for; not set: all, and it comes before the rules that name some. "
+        "Statements on a schema itself need a rule without it, or `*`.",
+        examples=["order_*"],
+    )
+    events: tuple[EventWord, ...] = Field(
+        default=(),
+        description="Kinds of events, read in order; the first that says something of an event counts: `all`, "
+        "`none`, `all dml`, `none dml`, `all ddl`, `none ddl`, `incompatible ddl changes`, or a name such as "
+        "`delete` or `truncate table`.",
+        examples=[["truncate table", "drop table"]],
+    )
+    sql_pattern: tuple[SqlPattern, ...] = Field(
+        default=(),
+        description="Regular expressions, without regard to case, over the statement as the source logged it; one "
+        "that is found in it is a match. `Ignore` and `Error` need a match of `events` or of this, `Do` needs both.",
+        examples=[["^DROP\\s+TABLE"]],
+    )
+    action: Literal["Do", "Ignore", "Error"] = Field(
+        description="`Ignore`: what matches is left out. `Do`: what doesn't match is. `Error`: the task stops at it."
+    )
+
+    @model_validator(mode="after")
+    def _effective(self) -> FilterRule:
+        fault = list_fault(self.events)
+        if fault is not None:
+            raise ValueError(f"events: {fault}")
+        if matches_any(self.events) or (self.sql_pattern and self.action != "Do"):
+            return self
+        if self.action == "Do":
+            raise ValueError(
+                "events matches nothing, so with `Do` everything is left out; write events: [all] and action: Ignore "
+                "if that is meant, or add events"
+            )
+        raise ValueError("it can never match; name events, or give a sql-pattern")
 
 
 class ExpressionFilterRule(Section):

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from unshard.config.database import DatabaseConfig
 from unshard.config.notices import used_without_effect
+from unshard.config.rules import FilterRule
 from unshard.config.section import NoEffect, Seconds, Section, Unit, later
 
 SOURCE_ID_BYTES = 32
@@ -106,8 +107,10 @@ class SourceConfig(Section):
     case_sensitive: bool = Field(
         default=False, description="Names differ by case on the source; it counts for every task of the source."
     )
-    filters: Annotated[tuple[Any, ...], later(())] = Field(
-        default=(), description="Event filters for all tasks of the source."
+    filters: tuple[FilterRule, ...] = Field(
+        default=(),
+        description="Event filters for all tasks of the source. One with the patterns of a task's filter does not "
+        "count in that task.",
     )
     auto_fix_gtid: Annotated[bool, _OLD] = Field(default=False, description="Mend GTID sets.")
     meta_dir: Annotated[str, _OLD] = Field(default="", description="Folder of old metadata.")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
-from unshard.config.rules import BlockAllowRule, ColumnMappingRule, RouteRule
+from unshard.config.rules import BlockAllowRule, ColumnMappingRule, FilterRule, RouteRule
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, SparkConfig, TaskConfig
@@ -79,6 +79,7 @@ class SubtaskConfig(Section):
     target: TargetConfig
     start: MetaConfig | None = None
     routes: dict[str, RouteRule] = Field(default_factory=dict)
+    filters: dict[str, FilterRule] = Field(default_factory=dict)
     block_allow: BlockAllowRule | None = None
     column_mappings: dict[str, ColumnMappingRule] = Field(default_factory=dict)
     dumper: DumperSettings
@@ -172,6 +173,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         target=task.target_database,
         start=instance.meta if task.task_mode == "incremental" else None,
         routes={name: task.routes[name] for name in instance.route_rules},
+        filters={name: task.filters[name] for name in instance.filter_rules},
         block_allow=task.block_allow_list[instance.block_allow_list] if instance.block_allow_list else None,
         column_mappings={name: task.column_mappings[name] for name in instance.column_mapping_rules},
         dumper=_dumper(task.mydumpers, instance),

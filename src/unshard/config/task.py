@@ -47,7 +47,7 @@ class InstanceConfig(Section):
         default=None, description="Where an incremental task begins; not set: the present end."
     )
     route_rules: tuple[str, ...] = Field(default=(), description="Names under `routes`.")
-    filter_rules: Annotated[tuple[str, ...], later(())] = Field(default=(), description="Names under `filters`.")
+    filter_rules: tuple[str, ...] = Field(default=(), description="Names under `filters`.")
     expression_filters: Annotated[tuple[str, ...], later(())] = Field(
         default=(), description="Names under `expression-filter`."
     )
@@ -143,9 +143,7 @@ class TaskConfig(Section):
         default="", description="DM's old key for `online-ddl`."
     )
     routes: dict[str, RouteRule] = Field(default_factory=dict, description="Named routes.")
-    filters: Annotated[dict[str, FilterRule], later({})] = Field(
-        default_factory=dict, description="Named event filters."
-    )
+    filters: dict[str, FilterRule] = Field(default_factory=dict, description="Named event filters.")
     expression_filter: Annotated[dict[str, ExpressionFilterRule], later({})] = Field(
         default_factory=dict, description="Named expression filters."
     )

@@ -1,69 +1,184 @@
-"""DM's names for DDL: the words that `events` of a binlog event filter takes (reference of DM, section 5.3)."""
+"""Names of statements: the words that `events` of a binlog event filter takes (reference of DM, section 5.3).
+
+DM has one name for each part of an ALTER TABLE, `alter table` for many of them. Its list holds more exact names too,
+which it never gives; here such a part has both.
+
+| part | DM's name | and |
+|---|---|---|
+| MODIFY, CHANGE | see `ddl.modified` | |
+| ADD COLUMN | `alter table` | `add column` |
+| ADD PRIMARY KEY, ADD … FOREIGN KEY | `modify constraint` | `add primary key`, `add foreign key` |
+| DROP FOREIGN KEY | `alter table` | `drop foreign key` |
+| DROP INDEX of a unique key, of PRIMARY | `drop index` | `drop unique key`, `drop primary key` |
+| ALTER COLUMN … SET DEFAULT | `modify default value` | `set default value` |
+| ALTER INDEX … | `alter table` | `alter index visibility` |
+| ADD PARTITION | `alter table` | `add table partition` |
+| PARTITION BY, REMOVE PARTITIONING | `alter table` | `alter table partitioning`, `remove table partitioning` |
+| REORGANIZE PARTITION of one into several | `reorganize table partition` | `split table partition` |
+| character set, collation | `modify charset`, `modify collation` | `modify table charset and collate` |
+| COMMENT, AUTO_INCREMENT, TTL, REMOVE TTL | `alter table` | `modify table comment`, `rebase auto id`, `alter ttl …` |
+| any part of several | its own | `multi schema change` |
+| ALTER DATABASE | `alter database` | `modify schema charset and collate` |
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from unshard.config.event_names import Event
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.cursor import tokens_of
+from unshard.ddl.lex import Token
+from unshard.ddl.modified import ALTER, BY_COLUMN, modified, named_column, new_column
 from unshard.ddl.statement import Ddl, Kind
+from unshard.model.table import Table
 
-BY_COLUMN = "modify column*"
-"""Stands for MODIFY and CHANGE: DM compares with the column as it was, which the statement doesn't tell.
+__all__ = ["BY_COLUMN", "dm_events", "event_of"]
 
-It then names it `modify column`, `precision decrease`, `value range decrease`, `rename column`, `modify default
-value` or another of its kind.
-"""
-
-_ALTER = Kind.ALTER_TABLE.value
-_CONSTRAINT = "modify constraint"
-_ACTIONS = {
-    "MODIFY": BY_COLUMN,
-    "CHANGE": BY_COLUMN,
-    "RENAME COLUMN": "rename column",
-    "RENAME INDEX": "rename index",
-    "RENAME KEY": "rename index",
-    "DROP INDEX": "drop index",
-    "DROP KEY": "drop index",
-    "DROP PRIMARY": "drop primary key",
-    "DROP PARTITION": "drop table partition",
+_RENAMES = {"COLUMN": "rename column", "INDEX": "rename index", "KEY": "rename index"}
+_PARTITIONS = {
     "TRUNCATE": "truncate table partition",
-    "REORGANIZE": "reorganize table partition",
     "REBUILD": "rebuild table partition",
     "COALESCE": "coalesce table partition",
     "EXCHANGE": "exchange table partition",
-    "ADD CONSTRAINT": _CONSTRAINT,
-    "ADD INDEX": _CONSTRAINT,
-    "ADD KEY": _CONSTRAINT,
-    "ADD UNIQUE": _CONSTRAINT,
-    "ADD PRIMARY": _CONSTRAINT,
-    "ADD FOREIGN": _CONSTRAINT,
-    "CHARSET": "modify charset",
-    "CHARACTER": "modify charset",
-    "DEFAULT CHARSET": "modify charset",
-    "DEFAULT CHARACTER": "modify charset",
-    "CONVERT TO": "modify charset",
-    "COLLATE": "modify collation",
-    "DEFAULT COLLATE": "modify collation",
-    "ENGINE": "modify storage engine",
 }
-_NO_COLUMN = {
-    "DROP": frozenset({"FOREIGN", "CONSTRAINT", "CHECK", "PERIOD", "SYSTEM"}),
-    "ALTER": frozenset({"INDEX", "KEY", "CHECK", "CONSTRAINT"}),
-}
+_NEW_KEYS = frozenset({"CONSTRAINT", "INDEX", "KEY", "UNIQUE", "PRIMARY", "FOREIGN", "FULLTEXT", "SPATIAL", "VECTOR"})
+_CONSTRAINT = "modify constraint"
+_OPTIONS: tuple[tuple[str, Event], ...] = (
+    ("CHARSET", Event("modify charset", frozenset({"modify table charset and collate"}))),
+    ("CHARACTER", Event("modify charset", frozenset({"modify table charset and collate"}))),
+    ("COLLATE", Event("modify collation", frozenset({"modify table charset and collate"}))),
+    ("ENGINE", Event("modify storage engine")),
+    ("COMMENT", Event(ALTER, frozenset({"modify table comment"}))),
+    ("AUTO_INCREMENT", Event(ALTER, frozenset({"rebase auto id"}))),
+    ("TTL", Event(ALTER, frozenset({"alter ttl info"}))),
+)
+
+
+def event_of(part: Ddl, before: Table | None, *, several: bool = False) -> Event:
+    """The names of one operation (`alter_parts` makes them of an ALTER).
+
+    `before` is its table as it is tracked in front of the statement; without it DM's name of a MODIFY is `alter
+    table`. `several` tells that the statement has other parts too.
+    """
+    if part.kind is Kind.ALTER_DATABASE:
+        return Event(part.kind.value, frozenset({"modify schema charset and collate"}))
+    if part.kind is Kind.DROP_INDEX:
+        return Event(part.kind.value, _dropped_key(_index_name(tokens_of(part.text, part.context)), before))
+    if part.kind is not Kind.ALTER_TABLE:
+        return Event(part.kind.value)
+    found = _of_part(_own_tokens(part), before, mariadb=part.context.mariadb)
+    return Event(found.name, found.also | {"multi schema change"}) if several else found
 
 
 def dm_events(ddl: Ddl) -> tuple[str, ...]:
-    """The names of the statement's operations, each once and sorted: an ALTER TABLE of DM has one for each part."""
+    """DM's names of the statement's operations, each once and sorted, as far as the text alone tells them."""
     if ddl.kind is not Kind.ALTER_TABLE:
         return (ddl.kind.value,)
-    return tuple(sorted({_action(action) for action in ddl.actions}))
+    return tuple(sorted({_name_by_text(part) for part in alter_parts(ddl)}))
 
 
-def _action(action: str) -> str:
-    verb, _, second = action.partition(" ")
-    if action in _ACTIONS:
-        return _ACTIONS[action]
-    if verb == "DROP" and second not in _NO_COLUMN["DROP"]:
-        return "drop column"
-    if verb == "RENAME":
-        return Kind.RENAME_TABLE.value
-    if verb == "ALTER" and second not in _NO_COLUMN["ALTER"]:
-        return "modify default value"
-    return _ALTER
+def _name_by_text(part: Ddl) -> str:
+    return BY_COLUMN if named_column(_own_tokens(part)) is not None else event_of(part, None).name
+
+
+def _own_tokens(part: Ddl) -> list[Token]:
+    """What stands behind ALTER TABLE and its name."""
+    if part.parts_at is None:
+        return []
+    return [token for token in tokens_of(part.text, part.context) if token.start >= part.parts_at]
+
+
+def _of_part(own: Sequence[Token], before: Table | None, *, mariadb: bool) -> Event:
+    first = own[0].word if own else ""
+    second = own[1].word if len(own) > 1 else ""
+    words = [token.word for token in own]
+    column = named_column(own)
+    if column is not None:
+        return Event(modified(before, column, new_column(own, mariadb=mariadb)))
+    if first == "ADD":
+        return _added(words)
+    if first == "DROP":
+        return _dropped(own, before)
+    if first == "RENAME":
+        return Event(_RENAMES.get(second, Kind.RENAME_TABLE.value))
+    if first == "ALTER":
+        return _altered(words)
+    if first in _PARTITIONS and second == "PARTITION":
+        return Event(_PARTITIONS[first])
+    if first == "REORGANIZE":
+        return Event(
+            "reorganize table partition", frozenset({"split table partition"}) if _splits(own) else frozenset()
+        )
+    if first == "PARTITION":
+        return Event(ALTER, frozenset({"alter table partitioning"}))
+    if first == "REMOVE":
+        return Event(ALTER, frozenset({"alter ttl remove" if second == "TTL" else "remove table partitioning"}))
+    if first == "CONVERT" and second == "TO":
+        return Event("modify charset", frozenset({"modify table charset and collate"}))
+    return _of_options(words)
+
+
+def _added(words: Sequence[str]) -> Event:
+    second = words[1] if len(words) > 1 else ""
+    if second == "PARTITION":
+        return Event(ALTER, frozenset({"add table partition"}))
+    if second not in _NEW_KEYS:
+        return Event(ALTER, frozenset() if second in ("CHECK", "PERIOD", "SYSTEM") else frozenset({"add column"}))
+    if second == "CONSTRAINT":
+        kind = next((word for word in words[2:] if word in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")), "")
+    else:
+        kind = second
+    also = {"PRIMARY": "add primary key", "FOREIGN": "add foreign key"}.get(kind)
+    return Event(_CONSTRAINT, frozenset({also} if also else ()))
+
+
+def _dropped(own: Sequence[Token], before: Table | None) -> Event:
+    second = own[1].word if len(own) > 1 else ""
+    if second == "PARTITION":
+        return Event("drop table partition")
+    if second == "PRIMARY":
+        return Event("drop primary key")
+    if second in ("INDEX", "KEY"):
+        return Event("drop index", _dropped_key(_index_name(own), before))
+    if second == "FOREIGN":
+        return Event(ALTER, frozenset({"drop foreign key"}))
+    return Event(ALTER if second in ("CONSTRAINT", "CHECK", "PERIOD", "SYSTEM") else "drop column")
+
+
+def _altered(words: Sequence[str]) -> Event:
+    if words[1:2] in (["INDEX"], ["KEY"]):
+        return Event(ALTER, frozenset({"alter index visibility"}))
+    if words[1:2] in (["CHECK"], ["CONSTRAINT"]):
+        return Event(ALTER)
+    return Event("modify default value", frozenset({"set default value"} if "SET" in words else ()))
+
+
+def _splits(own: Sequence[Token]) -> bool:
+    """REORGANIZE PARTITION of one into several."""
+    into = next((place for place, token in enumerate(own) if token.word == "INTO"), len(own))
+    made = sum(token.word == "PARTITION" for token in own[into:])
+    return into > 2 and not any(token.is_symbol(",") for token in own[:into]) and made > 1
+
+
+def _of_options(words: Sequence[str]) -> Event:
+    """DM takes the first option that has a name of its own."""
+    found = [event for word in words for option, event in _OPTIONS if option == word]
+    named = [event for event in found if event.name != ALTER]
+    name = named[0].name if named else ALTER
+    return Event(name, frozenset(also for event in found for also in event.also))
+
+
+def _index_name(statement: Sequence[Token]) -> str:
+    """The index behind DROP INDEX or DROP KEY."""
+    at = next((place for place, token in enumerate(statement) if token.word in ("INDEX", "KEY")), len(statement)) + 1
+    if [token.word for token in statement[at : at + 2]] == ["IF", "EXISTS"]:
+        at += 2
+    return statement[at].value if at < len(statement) else ""
+
+
+def _dropped_key(name: str, before: Table | None) -> frozenset[str]:
+    if name.upper() == "PRIMARY":
+        return frozenset({"drop primary key"})
+    unique = before.unique_keys if before is not None else ()
+    return frozenset({"drop unique key"} if any(index.name.lower() == name.lower() for index in unique) else ())

@@ -41,7 +41,7 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-008": Entry(
         "the open batch was planned with other structures or rules than now",
-        "put routes, column mappings and the target table back as they were when the task stopped, start again",
+        "put routes, filters, mappings and the target table back as they were when the task stopped, start again",
     ),
     "SYNC-009": Entry(
         "the structure of the table is not known at this place of the binlog",
@@ -63,6 +63,11 @@ SYNC: dict[str, Entry] = {
     "SYNC-014": Entry(
         "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
         "remove the task's copy and its tables in the meta-schema, and start again from nothing",
+    ),
+    "SYNC-015": Entry(
+        "{rule} stops the task at this {event}",
+        "look what it does; then take `{event}` out of the rule's events, or make its action Ignore, and start again: "
+        "nothing of the batch around it is applied yet",
     ),
     "SYNC-048": Entry(
         "{kind} finds no row in the target: {key}",
@@ -163,6 +168,10 @@ DDL: dict[str, Entry] = {
     "DDL-010": Entry(
         "the target does not know collation {collation}, the default for what the statement creates: {statement}",
         "replace the statement by one that names a character set and collation which the target has",
+    ),
+    "DDL-020": Entry(
+        "{rule} stops the task at this statement ({event}): {statement}",
+        "look what it does; then narrow the rule's events and sql-pattern, or make its action Ignore, and start again",
     ),
     "DDL-011": Entry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",

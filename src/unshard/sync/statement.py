@@ -23,15 +23,17 @@ from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import Changes, SchemaTracker
-from unshard.errors import SyncError, Where
+from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, rows
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
+from unshard.sync.statement_filter import takes_operation
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.receipts import OpenBatch
+from unshard.transform.event_filter import EventFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Statements:
     rules: Rules
     merged: Callable[[TableName], bool]
     upstream: frozenset[TableName] = frozenset()
+    events: EventFilter = field(default_factory=lambda: EventFilter({}))
     after: dict[TableName, Position] = field(default_factory=dict)
     touched: frozenset[TableName] = frozenset()
     _locations: dict[TableName, Location] = field(default_factory=dict)
@@ -127,7 +130,7 @@ class Statements:
         """
         self.touched = frozenset()
         where = Where(source=self.source, position=str(work.begin))
-        parsed = classify(work.statement.sql, self._context(work.statement, where))
+        parsed = self._classify(work, where)
         if isinstance(parsed, Skipped):
             logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
             return False
@@ -144,7 +147,8 @@ class Statements:
         if self.tracker.without_effect(parsed):
             return False
         end = work.end.position
-        found = pieces(parsed, self.rules, self.tracker.get)
+        takes = partial(takes_operation, self.events, parsed)
+        found = pieces(parsed, replace(self.rules, takes=takes), self.tracker.get)
         self._refuse_sharding(found, journal)
         prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))
         if prepared.intent is None:
@@ -157,6 +161,16 @@ class Statements:
         self._take_over(prepared.changes)
         journal.close(work.end, self.take_changes(end), {})
         return True
+
+    def _classify(self, work: Ddl, where: Where) -> Parsed | Skipped:
+        """What the statement is. One that can't be read is passed over where a filter for all tables says so."""
+        try:
+            return classify(work.statement.sql, self._context(work.statement, where))
+        except DdlError:
+            verdict = self.events.judge(TableName("", ""), None, work.statement.sql)
+            if verdict is None or verdict.action == "Error":
+                raise
+            return Skipped(verdict.rule)
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""

@@ -13,6 +13,7 @@ from unshard.mysql.defaults import constant_defaults
 from unshard.sync.batch import TablePlan, TargetPlan, Tie
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.event_filter import EventFilter
 from unshard.transform.extract import constants, with_constants
 from unshard.transform.route import Router
 
@@ -69,10 +70,19 @@ class TableRules:
     structure: Callable[[TableName], Table]
     targets: TargetTables
     after: Mapping[TableName, Position]
+    events: EventFilter = field(default_factory=lambda: EventFilter({}))
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
+    _taken: dict[TableName, bool] = field(default_factory=dict)
 
-    def allows(self, name: TableName) -> bool:
-        return self.allow.allows(name)
+    def takes(self, name: TableName) -> bool:
+        """Whether any row of the table is taken; the events of others are not decoded."""
+        if name not in self._taken:
+            self._taken[name] = self.allow.allows(name) and not self.events.drops_all_rows(name)
+        return self._taken[name]
+
+    def forbidden(self, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
+        """Row events of these tables that stop the task, each with the rule that says so."""
+        return {name: events for name in names if (events := self.events.forbidden(name))}
 
     def forget(self, names: Iterable[TableName]) -> None:
         """Drop what is cached of these upstream tables and of all that share their targets.
@@ -91,7 +101,7 @@ class TableRules:
         Images that lack columns can't be folded into one another, so with any in the batch all its tables are ordered.
         """
         plans = [
-            replace(self._plan(name), after=self._after(name, begin)) for name in sorted(names) if self.allows(name)
+            replace(self._plan(name), after=self._after(name, begin)) for name in sorted(names) if self.takes(name)
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]
@@ -138,6 +148,7 @@ class TableRules:
             target=plan_target(with_constants(upstream, added), target, where),
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
             constants=added,
+            filters=self.events.row_filters(name),
         )
 
 

@@ -23,6 +23,7 @@ from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
+from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Entry, Report, balance
 from unshard.sync.plan import Planner
@@ -169,6 +170,7 @@ class SyncUnit:
             self.meter.doing = "batch"
             safe = self._is_safe(work, tables)
             plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1, safe=safe)
+            refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             if self.delivery.exactly_once:
                 begin = Location(work.begin, self._at.gtid)
                 self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)

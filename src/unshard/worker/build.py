@@ -43,6 +43,7 @@ from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.event_filter import EventFilter
 from unshard.transform.route import Router
 from unshard.worker.known_tables import check_rules, marks_of
 from unshard.worker.start import Beginning
@@ -194,6 +195,7 @@ def _sync(
     allow = BlockAllowList(config.block_allow, config.case_sensitive)
     router = Router(config.routes, config.case_sensitive)
     mapper = ColumnMapper(config.column_mappings, config.case_sensitive)
+    events = EventFilter(config.filters, config.source.filters, config.case_sensitive)
     journal = Journal(target, meta, name)
 
     targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
@@ -214,7 +216,7 @@ def _sync(
         marks=lambda table: marks_of(table, router, mapper, name),
     )
     upstream = _upstream_tables(source)
-    statements = Statements(name, _traits(source), tracker, rules, merged, upstream)
+    statements = Statements(name, _traits(source), tracker, rules, merged, upstream, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     shape = Shape(
@@ -236,6 +238,7 @@ def _sync(
             statements.table,
             targets,
             statements.after,
+            events,
         ),
         statements=statements,
         relay=relay,

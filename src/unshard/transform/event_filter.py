@@ -1,0 +1,171 @@
+"""The binlog event filter: which row changes and which statements are left out, or stop the task.
+
+The rules for a table, in DM's order: those without a table pattern first, then the others; among patterns, at the
+first character where two differ, `*` comes before `?`, that before a set, that before the character itself; but a
+name that ends comes before `*`. `~regex`, which DM has not, comes last. The first rule that decides counts:
+
+| action | decides where | as |
+|---|---|---|
+| Ignore, Error | `events` matches, or `sql-pattern` does | left out; the task stops |
+| Do | `events` doesn't match, or `sql-pattern` is there and doesn't | left out |
+
+`sql-pattern` is for statements only, and is tried on the text that the source logged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from unshard.config.event_names import ROW_EVENTS, Event, matches
+from unshard.config.pattern_syntax import REGEX_MARK, fold, parse_wildcard
+from unshard.config.rules import FilterRule
+from unshard.model.change import Op
+from unshard.model.table import Table, TableName
+from unshard.transform.pattern import Pattern
+from unshard.transform.row_filter import RowFilter
+
+_IMAGES: Mapping[str, tuple[Op, ...]] = {
+    "insert": (Op.INSERT,),
+    "update": (Op.UPDATE_BEFORE, Op.UPDATE_AFTER),
+    "delete": (Op.DELETE,),
+}
+_ROWS = tuple(Event(name) for name in ROW_EVENTS)
+_Key = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What happens to an event that isn't simply taken, and the rule that says so: `filters.no-delete`."""
+
+    action: Literal["Ignore", "Error"]
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRowFilter:
+    """The row events of one table that one rule leaves out; a `RowFilter`."""
+
+    rule: str
+    events: tuple[str, ...]
+
+    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        ops = [int(op) for event in self.events for op in _IMAGES[event]]
+        return np.isin(images.column(0).to_numpy(zero_copy_only=False), ops)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    label: str
+    rule: FilterRule
+    schema: Pattern
+    table: Pattern | None
+    expressions: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def compile(cls, label: str, rule: FilterRule, case_sensitive: bool) -> _Rule:
+        table = rule.table_pattern
+        return cls(
+            label,
+            rule,
+            Pattern.compile(rule.schema_pattern, case_sensitive=case_sensitive),
+            None if table is None else Pattern.compile(table, case_sensitive=case_sensitive),
+            tuple(re.compile(text, re.IGNORECASE) for text in rule.sql_pattern),
+        )
+
+    def is_for(self, name: TableName) -> bool:
+        return self.schema.matches(name.schema) and (self.table is None or self.table.matches(name.table))
+
+    def decides(self, event: Event | None, sql: str) -> bool:
+        """Whether the rule's action is taken: for `Do` that is leaving out what doesn't match."""
+        wanted = self.rule.action != "Do"
+        if event is not None and matches(self.rule.events, event) == wanted:
+            return True
+        if not sql or not self.expressions:
+            return False
+        return any(expression.search(sql) for expression in self.expressions) == wanted
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict("Error" if self.rule.action == "Error" else "Ignore", self.label)
+
+
+class EventFilter:
+    """The event filters of one source in one task. Pure and picklable; callers keep answers, it doesn't."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(
+        self, rules: Mapping[str, FilterRule], of_source: Sequence[FilterRule] = (), case_sensitive: bool = False
+    ) -> None:
+        """`rules` by name, as `SubtaskConfig.filters`; `of_source` are those of the source file.
+
+        One of the source with the patterns of a task's rule does not count, as in DM.
+        """
+        labelled = [(f"filters.{name}", rule) for name, rule in rules.items()]
+        labelled += [(f"source filters[{place}]", rule) for place, rule in enumerate(of_source)]
+        seen: dict[tuple[str, str], tuple[str, FilterRule]] = {}
+        for label, rule in labelled:
+            patterns = (fold(rule.schema_pattern, case_sensitive), fold(rule.table_pattern or "", case_sensitive))
+            seen.setdefault(patterns, (label, rule))
+        ranks: dict[object, int] = {}
+        keys = {patterns: tuple(_rank(text, ranks) for text in patterns) for patterns in seen}
+        ordered = sorted(seen, key=lambda patterns: (patterns[1] != "", *keys[patterns]))
+        self._rules = tuple(_Rule.compile(*seen[patterns], case_sensitive) for patterns in ordered)
+
+    def judge(self, name: TableName, event: Event | None, sql: str = "") -> Verdict | None:
+        """What the rules say of an event; None: it is taken.
+
+        `name` has an empty table for a statement on a schema. `event` is None, and `name` empty, for a statement that
+        can't be read: only patterns count then. `sql` is the statement as logged, "" for a row change.
+        """
+        deciding = (rule for rule in self._rules if rule.is_for(name) and rule.decides(event, sql))
+        found = next(deciding, None)
+        return None if found is None else found.verdict
+
+    def concerns(self, name: TableName) -> bool:
+        """Whether any rule is for that table, or schema."""
+        return any(rule.is_for(name) for rule in self._rules)
+
+    def row_filters(self, name: TableName) -> tuple[RowFilter, ...]:
+        """What leaves out rows of that table, one for each rule that does."""
+        events: dict[str, list[str]] = {}
+        for event, verdict in self._row_verdicts(name):
+            if verdict.action == "Ignore":
+                events.setdefault(verdict.rule, []).append(event)
+        return tuple(EventRowFilter(rule, tuple(found)) for rule, found in events.items())
+
+    def drops_all_rows(self, name: TableName) -> bool:
+        """Whether no row change of that table is taken, so that its events need not be decoded."""
+        return sum(verdict.action == "Ignore" for _, verdict in self._row_verdicts(name)) == len(_ROWS)
+
+    def forbidden(self, name: TableName) -> dict[str, str]:
+        """The row events of that table that stop the task, with the rule that says so."""
+        return {event: verdict.rule for event, verdict in self._row_verdicts(name) if verdict.action == "Error"}
+
+    def _row_verdicts(self, name: TableName) -> list[tuple[str, Verdict]]:
+        judged = ((event.name, self.judge(name, event)) for event in _ROWS)
+        return [(event, verdict) for event, verdict in judged if verdict is not None]
+
+
+def _rank(pattern: str, sets: dict[object, int]) -> _Key:
+    """What patterns that match one name are put in order by; two different sets at one place by their first rule."""
+    if pattern.startswith(REGEX_MARK):
+        return ((4, sets.setdefault(pattern, len(sets))),)
+    found: list[tuple[int, int]] = []
+    tokens = parse_wildcard(pattern)
+    for place, token in enumerate(tokens):
+        if token is None:
+            found.append((0, 0))
+        elif not token.ranges:
+            found.append((1, 0))
+        elif token.outside or len(token.ranges) > 1 or token.ranges[0][0] != token.ranges[0][1]:
+            found.append((2, sets.setdefault(tokens[: place + 1], len(sets))))
+        else:
+            found.append((3, 0))
+    return (*found, (-1, 0))
