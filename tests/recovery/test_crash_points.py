@@ -81,6 +81,7 @@ def test_every_death_leaves_every_change_applied_once(
 ) -> None:
     works = [
         Workload(source, WorkPlan("life", SHAPES["sysbench"], threads=1, large_rows=90)),
+        Workload(source, WorkPlan("tied", SHAPES["several_unique"], threads=1, tables=1, large_rows=20)),
         Workload(source, WorkPlan("bare", SHAPES["no_key"], threads=1, tables=1, large_rows=20)),
     ]
     for work in works:
@@ -92,7 +93,7 @@ def test_every_death_leaves_every_change_applied_once(
         "life",
         {"s1": source},
         target,
-        ("life_1", "bare_1"),
+        ("life_1", "tied_1", "bare_1"),
         syncer={"compact": False, "batch": 10, "worker-count": 3},
     ).write()
     for place in COPY_PLACES:

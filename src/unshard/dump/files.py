@@ -6,9 +6,12 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unshard.errors import DumpError, Where
 from unshard.model.table import TableName
 
 _ODD = re.compile(r'[\x00-\x1f%"*./:<>?\\|]|-(?=schema)', re.IGNORECASE)
@@ -67,29 +70,48 @@ def sync_folder(folder: Path) -> None:
     sync_file(folder)
 
 
+@contextmanager
+def disk(path: Path, table: str | None = None) -> Iterator[None]:
+    """What the disk refuses in here becomes DumpError DUMP-009 about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise DumpError("DUMP-009", Where(table=table, file=str(path)), cause=str(error)) from error
+
+
 def write_durably(path: Path, text: str) -> None:
-    """Replace `path` by `text` so that after any crash it is the old file or the new one, whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
+    """Replace `path` by `text` so that after any crash it is the old file or the new one, whole.
+
+    Raises DumpError DUMP-009 when the disk refuses.
+    """
+    with disk(path), _temporary(path, text) as temporary:
+        temporary.replace(path)
+        sync_folder(path.parent)
 
 
 def write_once(path: Path, form: Any) -> bool:
-    """Write JSON to `path` unless it is there already; whether this call wrote it. Safe between processes."""
+    """Write JSON to `path` unless it is there already; whether this call wrote it. Safe between processes.
+
+    Raises DumpError DUMP-009 when the disk refuses.
+    """
+    with disk(path), _temporary(path, json.dumps(form)) as temporary:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        sync_folder(path.parent)
+        return True
+
+
+@contextmanager
+def _temporary(path: Path, text: str) -> Iterator[Path]:
+    """A durable file beside `path`; removed at the end, if it is still there."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(form, file)
-        file.flush()
-        os.fsync(file.fileno())
     try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
     finally:
-        temporary.unlink()
-    sync_folder(path.parent)
-    return True
+        temporary.unlink(missing_ok=True)

@@ -130,10 +130,9 @@ def location_from(form: dict[str, str]) -> Location:
 
 def read_header(directory: Path) -> Header | None:
     """The folder's header, or None where no dump of ours was begun."""
-    path = directory / STATE / HEADER
-    if not path.exists():
+    form = _read(directory / STATE / HEADER)
+    if form is None:
         return None
-    form = json.loads(path.read_text(encoding="utf-8"))
     return Header(
         **{
             **form,
@@ -179,10 +178,17 @@ def write_record(directory: Path, run: str, record: Record) -> bool:
 
 def read_record(directory: Path, run: str, table: TableName) -> Record | None:
     """The record of a finished table, or None."""
-    path = _record_path(directory, run, table)
-    if not path.exists():
+    form = _read(_record_path(directory, run, table))
+    return None if form is None else Record.from_dict(form)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A file's JSON object, None where it is not there, or not any more: progress is read while a dump starts over."""
+    try:
+        form: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
         return None
-    return Record.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    return form
 
 
 def drop_record(directory: Path, run: str, table: TableName) -> None:

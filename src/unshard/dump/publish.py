@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from unshard.crash_point import reach
-from unshard.dump.files import database_schema_name, sync_folder, table_schema_name, write_durably
+from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_durably
 from unshard.dump.metadata import STATE, Header, Record, parts_folder, read_header, read_records
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where
@@ -21,8 +21,13 @@ def intact(directory: Path, header: Header, record: Record) -> bool:
 def publish(directory: Path, header: Header) -> None:
     """Rename all files of all tables and write the schema files. Safe to run again.
 
-    Raises DumpError DUMP-006 when a file of a finished table is not there.
+    Raises DumpError DUMP-006 when a file of a finished table is not there, DUMP-009 when the disk refuses.
     """
+    with disk(directory):
+        _publish(directory, header)
+
+
+def _publish(directory: Path, header: Header) -> None:
     parts = parts_folder(directory, header.run)
     for record in read_records(directory, header).values():
         if not intact(directory, header, record):

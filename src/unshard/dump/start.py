@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from unshard.dump.files import disk
 from unshard.dump.metadata import Header, drop_record, new_run, now_text, parts_folder, read_header, read_records
 from unshard.dump.metadata import write_header as save
 from unshard.dump.plan import Consistency, Listed, list_tables, resolve
@@ -50,7 +51,8 @@ def header_to_resume(settings: DumpSettings, source: str) -> Header | None:
     directory = settings.directory
     header = read_header(directory)
     if header is None:
-        directory.mkdir(parents=True, exist_ok=True)
+        with disk(directory):
+            directory.mkdir(parents=True, exist_ok=True)
         foreign = sorted(path.name for path in directory.iterdir() if not path.name.startswith(".unshard"))
         if foreign:
             raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": foreign[0]})
@@ -85,7 +87,9 @@ def begin(
         rows_estimate=sum(table.rows for table in tables),
         started=now_text(),
     )
-    parts_folder(settings.directory, header.run).mkdir(parents=True)
+    parts = parts_folder(settings.directory, header.run)
+    with disk(parts):
+        parts.mkdir(parents=True)
     save(settings.directory, header)
     return header, tables
 

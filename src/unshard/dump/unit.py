@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,13 +26,16 @@ from unshard.dump.outcome import disclose
 from unshard.dump.plan import Chunk, Listed, shares, split
 from unshard.dump.publish import publish, wipe
 from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
-from unshard.errors import DumpError, Where
+from unshard.errors import DumpError, SourceError, UnshardError, Where
+from unshard.model.position import Location
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
+from unshard.retry import ATTEMPTS, retrying
 from unshard.source.snapshot import locate
 
+LOST = "DUMP-012"
 _RESTARTS = 3
 
 
@@ -74,12 +78,13 @@ class DumpUnit:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
 
         May be called again after any crash, with the same settings: a finished dump is only read back, a lock-free
-        one goes on with the tables that are not finished, any other starts from nothing.
+        one goes on with the tables that are not finished, any other starts from nothing. It does so itself when the
+        set of tables changes, and when connections are lost, under the one retry policy.
         """
         for restart in range(_RESTARTS + 1):
             try:
-                return self._run()
-            except DumpError as error:
+                return retrying(self._run, _is_lost)
+            except UnshardError as error:
                 if error.code != "DUMP-001" or restart == _RESTARTS:
                     raise error.at(source=self._source) from error
                 wipe(self._directory)
@@ -106,18 +111,26 @@ class DumpUnit:
     def _run(self) -> DumpResult:
         header = header_to_resume(self._settings, self._source)
         if header is None or not header.finished:
+            header, listed, chunks = self._begin(header)
+            if header.consistency == "lock-free":
+                self._dump_lock_free(header, listed)
+            else:
+                header = self._dump_chunks(header, listed, chunks)
+            publish(self._directory, header)
+            finish(self._directory, header)
+        return read_dump(self._directory).result
+
+    def _begin(self, header: Header | None) -> tuple[Header, Sequence[Listed], list[Chunk]]:
+        """What is to be dumped. The connection ends here: a long dump would leave it idle past the source's timeout."""
+        try:
             with session(self._endpoint, "source") as connection:
                 if header is None:
                     header, listed = begin(connection, self._settings, self._source, self._allows)
                 else:
                     listed = still_listed(connection, self._settings, header, self._allows)
-                if header.consistency == "lock-free":
-                    self._dump_lock_free(header, listed)
-                else:
-                    header = self._dump_chunks(connection, header, listed)
-            publish(self._directory, header)
-            finish(self._directory, header)
-        return read_dump(self._directory).result
+                return header, listed, [] if header.consistency == "lock-free" else self._chunks(connection, listed)
+        except SourceError as error:
+            raise _lost(error) from error
 
     def _dump_lock_free(self, header: Header, listed: Sequence[Listed]) -> None:
         done = read_records(self._directory, header)
@@ -132,20 +145,27 @@ class DumpUnit:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
             disclose(outcome)
 
-    def _dump_chunks(self, connection: Any, header: Header, listed: Sequence[Listed]) -> Header:
+    def _dump_chunks(self, header: Header, listed: Sequence[Listed], chunks: Sequence[Chunk]) -> Header:
         """Dump by chunks; the header with the location that was found."""
-        works = self._chunk_works(header, self._chunks(connection, listed), {t.name: t.rows for t in listed})
+        works = self._chunk_works(header, chunks, {t.name: t.rows for t in listed})
         payloads = [pickle.dumps(work) for work in works]
         if header.consistency == "none":
             outcomes = self._run_tasks(payloads, dump_unlocked)
-            header = replace(header, end=locate(connection))
+            header = replace(header, end=retrying(self._newest))
         else:
             outcomes = self._run_tasks(payloads, dump_locked, barrier=True)
-        found = [Share.from_dict(disclose(outcome)) for outcome in outcomes]
+        try:
+            found = [Share.from_dict(disclose(outcome)) for outcome in outcomes]
+        except SourceError as error:
+            raise _lost(error) from error
         if header.consistency != "none" and found:
             header = self._located(header, found[0])
         _write_records(self._directory, header, found, self._settings)
         return header
+
+    def _newest(self) -> Location:
+        with session(self._endpoint, "source") as connection:
+            return locate(connection)
 
     def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[Chunk]:
         chunks: list[Chunk] = []
@@ -187,6 +207,15 @@ class DumpUnit:
         return replace(header, begin=first.location)
 
 
+def _lost(error: SourceError) -> UnshardError:
+    """What a dump that can't go on in the middle makes of it: one that may start over, where that may help."""
+    return DumpError(LOST, error.where, cause=str(error), values={"attempts": ATTEMPTS}) if error.retryable else error
+
+
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, DumpError) and error.code == LOST
+
+
 def _write_records(directory: Path, header: Header, found: Sequence[Share], settings: DumpSettings) -> None:
     chunks = sorted((c for share in found for c in share.files), key=lambda c: (c.table, c.number))
     for share in found:
@@ -198,13 +227,9 @@ def _write_records(directory: Path, header: Header, found: Sequence[Share], sett
 
 def _growing(parts: Path, finished: set[str]) -> int:
     """Bytes in files that belong to no finished table yet."""
-    if not parts.exists():
-        return 0
     size = 0
-    for path in parts.iterdir():
-        if path.name not in finished:
-            try:
-                size += path.stat().st_size
-            except FileNotFoundError:
-                continue  # renamed or removed between listing and looking
+    with suppress(FileNotFoundError):  # the folder is made anew when a dump starts over
+        for path in parts.iterdir():
+            with suppress(FileNotFoundError):  # renamed or removed between listing and looking
+                size += 0 if path.name in finished else path.stat().st_size
     return size

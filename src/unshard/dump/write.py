@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 import pyarrow as pa
 
 from unshard.crash_point import reach
-from unshard.dump.files import checksum, sync_file, sync_folder
+from unshard.dump.files import checksum, disk, sync_file, sync_folder
 from unshard.dump.metadata import DumpedFile
 from unshard.dump.parquet_file import ParquetFile
 from unshard.dump.read import dump_schema
 from unshard.dump.sql_file import SqlFile
-from unshard.errors import DumpError, Where
 from unshard.model.table import Table
 
 Format = Literal["parquet", "sql"]
@@ -50,28 +50,55 @@ def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], li
 
     Final names are still "". A table without rows gives no file. Raises DumpError DUMP-009 when the disk refuses.
     """
-    written: list[DumpedFile] = []
-    file: DataFile | None = None
-    path = parts
+    attempt = _Attempt(parts, table, limits)
     try:
-        for batch in batches:
-            left = batch
-            while left.num_rows:
-                if file is None:
-                    path = parts / f"{os.urandom(8).hex()}.{limits.format}"
-                    file = _open(path, table, limits)
-                room = limits.rows - file.rows
-                file.write(left.slice(0, room))
-                left = left.slice(room)
-                if file.rows >= limits.rows or file.size >= limits.size:
-                    written.append(_close(file, path))
-                    file = None
-        if file is not None:
-            written.append(_close(file, path))
-    except OSError as error:
-        raise DumpError("DUMP-009", Where(table=str(table.name), file=str(path)), cause=str(error)) from error
-    sync_folder(parts)
-    return written
+        with disk(parts, str(table.name)):
+            for batch in batches:
+                attempt.write(batch)
+            attempt.end_file()
+            sync_folder(parts)
+    except BaseException:
+        attempt.abandon()
+        raise
+    return attempt.written
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """The files of one attempt at some rows, at most one of them open."""
+
+    parts: Path
+    table: Table
+    limits: FileLimits
+    written: list[DumpedFile] = field(default_factory=list)
+    _file: DataFile | None = None
+    _path: Path = field(default_factory=Path)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        while batch.num_rows:
+            if self._file is None:
+                self._path = self.parts / f"{os.urandom(8).hex()}.{self.limits.format}"
+                self._file = _open(self._path, self.table, self.limits)
+            room = self.limits.rows - self._file.rows
+            self._file.write(batch.slice(0, room))
+            batch = batch.slice(room)
+            if self._file.rows >= self.limits.rows or self._file.size >= self.limits.size:
+                self.end_file()
+
+    def end_file(self) -> None:
+        """Make the open file durable, if there is one."""
+        if self._file is not None:
+            self.written.append(_close(self._file, self._path))
+            self._file = None
+
+    def abandon(self) -> None:
+        """Remove what it wrote: another attempt begins with other files, and a full disk needs the room."""
+        if self._file is not None:
+            with suppress(OSError, pa.ArrowException):
+                self._file.close()
+        for path in (self._path, *(self.parts / file.part for file in self.written)):
+            with suppress(OSError):
+                path.unlink()
 
 
 def _open(path: Path, table: Table, limits: FileLimits) -> DataFile:

@@ -40,6 +40,12 @@ DUMP: dict[str, Entry] = {
         "give the dump `--consistency flush` (`extra-args` under `mydumpers:`): it holds writers back for a moment;"
         " or hold the XA transactions back until the dump is done",
     ),
+    "DUMP-012": Entry(
+        "the connection to the source was lost {attempts} times in a row; the dump began anew each time",
+        "look at the network and at the source's error log, then start again; a dump of MariaDB without a lock goes on"
+        " with the tables that are left, one with `--consistency` flush, lock or none can't",
+        retryable=True,
+    ),
 }
 
 LOAD: dict[str, Entry] = {

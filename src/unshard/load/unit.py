@@ -22,7 +22,7 @@ from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
-from unshard.mysql.connection import Endpoint, rows, session
+from unshard.mysql.connection import LOOK_SECONDS, Endpoint, rows, session
 from unshard.retry import retrying
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
@@ -93,9 +93,9 @@ class LoadUnit:
     def progress(self) -> Progress:
         """How far the load is, from its checkpoint in the target; from any thread. Bytes are those of the files.
 
-        Tables are counted from the time when `run` has read the folder.
+        Tables are counted from the time when `run` has read the folder. Raises TargetError, soon.
         """
-        with session(self._endpoint, "target") as connection:
+        with session(self._endpoint, "target", patience_seconds=LOOK_SECONDS) as connection:
             states = self._tables.states(connection) if self._tables.exist(connection) else {}
         finished = {name for name, state in states.items() if state.finished}
         size = sum(state.size for state in states.values())

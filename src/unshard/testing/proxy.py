@@ -13,8 +13,8 @@ _CHUNK = 64 << 10
 class FaultProxy:
     """Listens on a free loopback port and passes bytes to and from `host:port`.
 
-    Faults apply to what the server sends, over all connections together: `cut_after` and `flip_after` count bytes
-    from the call on. One connection may be hit in the middle of a packet, which is the point.
+    Faults apply to what the server sends, over all connections together: `cut_after`, `stall_after` and `flip_after`
+    count bytes from the call on. One connection may be hit in the middle of a packet, which is the point.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -27,6 +27,7 @@ class FaultProxy:
         self._flowing.set()
         self._refusing = False
         self._cut_in: int | None = None
+        self._stall_in: int | None = None
         self._flip_in: int | None = None
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         threading.Thread(target=self._accept, daemon=True, name="fault proxy").start()
@@ -47,6 +48,15 @@ class FaultProxy:
     def stall(self) -> None:
         """Pass nothing more from the server, on connections that stay open, until `flow`."""
         self._flowing.clear()
+
+    def stall_after(self, count: int) -> None:
+        """Stall as `stall` does once `count` more bytes have passed."""
+        with self._lock:
+            self._stall_in = count
+
+    def has_stalled(self) -> bool:
+        """Whether nothing passes now."""
+        return not self._flowing.is_set()
 
     def flow(self) -> None:
         """End a stall."""
@@ -111,6 +121,9 @@ class FaultProxy:
                 cut = False
                 if from_server:
                     self._flowing.wait()
+                    passed, data = self._before_stall(data)
+                    sink.sendall(passed)
+                    self._flowing.wait()
                     data, cut = self._harm(data)
                 sink.sendall(data)
                 if cut:
@@ -119,6 +132,18 @@ class FaultProxy:
             pass  # the other end is gone, or a cut came from another thread: the connection ends here either way
         finally:
             _drop(source, sink)
+
+    def _before_stall(self, data: bytes) -> tuple[bytes, bytes]:
+        """What passes before a stall that begins in this data, and the rest."""
+        with self._lock:
+            if self._stall_in is None:
+                return b"", data
+            if self._stall_in >= len(data):
+                self._stall_in -= len(data)
+                return b"", data
+            passed, self._stall_in = self._stall_in, None
+            self._flowing.clear()
+            return data[:passed], data[passed:]
 
     def _harm(self, data: bytes) -> tuple[bytes, bool]:
         with self._lock:

@@ -20,7 +20,7 @@ from threading import Event
 
 from unshard.crash_point import reach
 from unshard.dump.unit import DumpUnit
-from unshard.errors import EngineError
+from unshard.errors import EngineError, UnshardError
 from unshard.load.unit import LoadUnit
 from unshard.relay.unit import RelayUnit
 from unshard.sync.lag import Sighting
@@ -84,7 +84,7 @@ class Subtask:
         if self.unit == "dump" and self.dump is not None:
             return SubtaskStatus(self.source, "dump", seconds, progress=self.dump.progress())
         if self.unit == "load" and self.load is not None:
-            return SubtaskStatus(self.source, "load", seconds, progress=self.load.progress())
+            return self._loading(self.load, seconds)
         if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
         return SubtaskStatus(self.source, self.unit, seconds)
@@ -100,6 +100,12 @@ class Subtask:
             self.sync.begin(start)
             self.beginning.forget_dump()
             self.sync.run(stop)
+
+    def _loading(self, load: LoadUnit, seconds: float) -> SubtaskStatus:
+        try:
+            return SubtaskStatus(self.source, "load", seconds, progress=load.progress())
+        except UnshardError:  # the load meets the same trouble, and decides
+            return SubtaskStatus(self.source, "load", seconds, note="the target does not answer")
 
     def _following(self, sync: SyncUnit, seconds: float) -> SubtaskStatus:
         note = ""

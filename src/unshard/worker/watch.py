@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from unshard.errors import UnshardError
-from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.connection import LOOK_SECONDS, Endpoint, session
 from unshard.mysql.flavour import identify
 from unshard.source.upstream import Upstream, read_upstream
 
@@ -30,7 +30,7 @@ class UpstreamWatch:
 
     def _look(self) -> Upstream | None:
         try:
-            with session(self.endpoint, "source") as connection:
+            with session(self.endpoint, "source", patience_seconds=LOOK_SECONDS) as connection:
                 return read_upstream(connection, identify(connection))
         except UnshardError:
             return None  # the relay meets the same trouble, reports it and decides

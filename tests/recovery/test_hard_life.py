@@ -1,0 +1,91 @@
+"""One task's hard life: its target dies under the load and under batches, the task itself at any moment, and then the
+target stays away for longer than the task waits. Every change arrives once.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from proof import assert_exactly_once
+from task_runs import Command, TaskFiles, at_work, newest, wait_until
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.servers import MariadbServer
+from unshard.testing.shapes import SHAPES
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+KILLS = 4
+
+
+def restart(server: MariadbServer, seconds: float) -> None:
+    server.kill()
+    time.sleep(seconds)
+    server.start()
+
+
+def moves(files: TaskFiles) -> None:
+    """Wait until the checkpoint moves: a batch was applied just now, and the next is under way."""
+    seen = files.applied("s1")
+    wait_until(lambda: files.applied("s1") not in (None, seen), "a batch applied")
+
+
+def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer, tmp_path: Path) -> None:
+    works = [
+        Workload(source, WorkPlan("hard", SHAPES["sysbench"], threads=1, large_rows=90)),
+        Workload(source, WorkPlan("knot", SHAPES["several_unique"], threads=1, tables=1, large_rows=20)),
+    ]
+    for work in works:
+        work.create()
+        work.fill(400)
+    names = [name for work in works for name in work.plan.names]
+    syncer = {"compact": False, "batch": 10, "worker-count": 3}
+    files = TaskFiles(tmp_path, "hard", {"s1": source}, target, ("hard_1", "knot_1"), syncer=syncer).write()
+    random = Random(1)
+
+    first = names[0]
+    target.run(f"CREATE DATABASE {first.schema}")
+    ((_, create),) = source.query(f"SHOW CREATE TABLE {first.quoted}")
+    target.run(create, database=first.schema)
+    held = target.connection()
+    held.autocommit(False)
+    held.query(f"INSERT INTO {first.quoted} (id) VALUES (1)")
+    with Command(files) as command:
+        command.shows("s1  load")
+        wait_until(lambda: stands_still(target), "in the middle of the load")
+        restart(target, seconds=2)
+        command.shows("s1  sync")
+        with at_work(*works, share=0.05):
+            for _ in range(2):
+                moves(files)
+                time.sleep(random.uniform(0, 0.5))
+                restart(target, seconds=0.5)
+            moves(files)
+            time.sleep(random.uniform(0, 0.5))
+            command.kill()
+    with at_work(*works, share=0.05):
+        for _ in range(KILLS - 1):
+            with Command(files) as command:
+                moves(files)
+                time.sleep(random.uniform(0, 0.7))
+                command.kill()
+    with Command(files) as command:
+        command.catch_up()
+        with row_held(target, first.quoted):
+            source.run(f"UPDATE {first.quoted} SET k = k + 1")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            target.kill()
+            assert command.wait() == 1, command.text
+    assert "SYNC-005 [source s1" in command.text, command.text
+    assert "what to do: " in command.text
+    assert "Traceback" not in command.text
+    target.start()
+    with Command(files) as command:
+        command.catch_up()
+        command.interrupt()
+        assert command.wait() == 0, command.text
+    assert files.applied("s1") == newest(source)
+    assert_exactly_once(source, target, names)

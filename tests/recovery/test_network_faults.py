@@ -1,0 +1,178 @@
+"""The network to either end is cut, stalls, or loses the end of a reply, in each unit: nothing hangs or is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from proof import assert_exactly_once
+from task_runs import TaskFiles, TaskRun, at_work, wait_until
+from unshard.mysql.endpoint import to_endpoint
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.proxy import FaultProxy
+from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+PATIENCE_SECONDS = 2
+
+
+@pytest.fixture
+def upstream(source: MariadbServer) -> Iterator[FaultProxy]:
+    with FaultProxy("127.0.0.1", source.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def downstream(target: MariadbServer) -> Iterator[FaultProxy]:
+    with FaultProxy("127.0.0.1", target.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def work(source: MariadbServer, schema: str) -> Workload:
+    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
+    made.create()
+    made.fill(400)
+    return made
+
+
+def run_through(
+    files: TaskFiles,
+    upstream: FaultProxy,
+    downstream: FaultProxy,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TaskRun:
+    """The task behind both proxies, with less patience than a user's: no statement of these tests takes seconds."""
+    monkeypatch.setattr(
+        "unshard.worker.build.to_endpoint",
+        lambda config: replace(to_endpoint(config), patience_seconds=PATIENCE_SECONDS),
+    )
+    database = {"host": "127.0.0.1", "user": "root"}
+    behind = replace(
+        files,
+        source={"from": {**database, "port": upstream.port}},
+        keys={**files.keys, "target-database": {**database, "port": downstream.port}},
+    )
+    run = TaskRun(behind.write(), spark)
+    relay = run.crew.subtasks[0].relay
+    assert relay is not None
+    relay._heartbeat_seconds = 0.5
+    return run
+
+
+def interfere(run: TaskRun, proxy: FaultProxy, bytes_before: int) -> None:
+    """After so many bytes from the server the rest of a reply is lost; after as many again the network stalls."""
+    proxy.cut_after(bytes_before)
+    wait_until(lambda: proxy.has_cut() or run.crew.ended.is_set(), "truncated")
+    proxy.stall_after(bytes_before)
+    wait_until(lambda: proxy.has_stalled() or run.crew.ended.is_set(), "stalled")
+    stall(proxy)
+
+
+def stall(proxy: FaultProxy) -> None:
+    proxy.stall()
+    time.sleep(PATIENCE_SECONDS + 1.5)  # new connections meet the same silence
+    proxy.flow()
+
+
+@contextmanager
+def row_to_come(server: MariadbServer, insert: str) -> Iterator[None]:
+    """Whoever writes the same row waits; it is not kept."""
+    connection = server.connection()
+    connection.autocommit(False)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(insert)
+            yield
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("consistency", ["auto", "flush", "none"])
+def test_the_source_in_a_dump(
+    consistency: str,
+    work: Workload,
+    source: MariadbServer,
+    target: MariadbServer,
+    upstream: FaultProxy,
+    downstream: FaultProxy,
+    schema: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": source},
+        target,
+        (f"{schema}_1",),
+        keys={"mydumpers": {"own": {"extra-args": f"--consistency {consistency}"}}},
+        instance={"mydumper-config-name": "own"},
+        syncer={"compact": False, "batch": 20, "worker-count": 2},
+    )
+    run = run_through(files, upstream, downstream, spark, monkeypatch)
+    with run:
+        run.reach("dump")
+        interfere(run, upstream, 20_000)
+        run.reach("sync")
+        work.run(transactions=20)
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
+
+
+def test_the_target_in_a_load_and_both_ends_while_following(
+    work: Workload,
+    source: MariadbServer,
+    target: MariadbServer,
+    upstream: FaultProxy,
+    downstream: FaultProxy,
+    schema: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = work.plan.names
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    files = TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer)
+    target.run(f"CREATE DATABASE {first.schema}")
+    ((_, create),) = source.query(f"SHOW CREATE TABLE {first.quoted}")
+    target.run(create, database=first.schema)
+    with run_through(files, upstream, downstream, spark, monkeypatch) as run:
+        with row_to_come(target, f"INSERT INTO {first.quoted} (id) VALUES (1)"):
+            run.reach("load")
+            wait_until(lambda: stands_still(target), "in the middle of the load")
+            downstream.cut()
+            wait_until(lambda: stands_still(target), "in the middle of the load again")
+            stall(downstream)
+            downstream.cut_after(40)
+            wait_until(downstream.has_cut, "truncated")
+        run.reach("sync")
+        with at_work(work, share=0.1):
+            for count in (11, 90, 300, 1, 700, 2000, 45, 5000):
+                downstream.cut_after(count)
+                wait_until(downstream.has_cut, "truncated")
+            upstream.cut_after(4000)
+            wait_until(upstream.has_cut, "truncated")
+            stall(downstream)
+            stall(upstream)
+        for number, count in enumerate((0, 20, 200, 1000)):
+            run.catch_up()
+            downstream.cut_after(count)
+            source.run(f"ALTER TABLE {second.quoted} ADD later_{number} INT, ADD KEY (k, later_{number})")
+            wait_until(downstream.has_cut, "truncated in a statement")
+        with row_held(target, first.quoted):
+            source.run(f"UPDATE {first.quoted} SET k = k + 1")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            downstream.cut()
+            upstream.cut()
+        run.catch_up()
+    assert_exactly_once(source, target, work.plan.names)
