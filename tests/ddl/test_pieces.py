@@ -84,6 +84,13 @@ def test_names_on_the_way_of_a_swap_are_let_through() -> None:
             left(sql)
 
 
+def test_sequences_are_passed_over_where_their_names_are_kept_out() -> None:
+    assert run("create sequence shut start with 5") == run("drop sequence shut, shut_b") == []
+    with pytest.raises(DdlError, match="DDL-013") as caught:
+        left("drop sequence if exists shut, s")
+    assert "d.s" in str(caught.value)
+
+
 def test_shards_of_one_table_change_their_names() -> None:
     (piece,) = left("rename table shard_1 to shard_2")
     assert (piece.run, piece.ddl.text) == ((), "rename table shard_1 to shard_2")

@@ -21,10 +21,10 @@ _ALTER_NUMBERED = 4 | 8
 
 # Bytes of the status variables whose length is fixed, by code.
 _FLAGS2, _SQL_MODE, _CHARSET, _TIME_ZONE, _CHARSET_DATABASE, _MICROSECONDS = 0, 1, 4, 5, 8, 13
-_DEFAULT_COLLATION, _HRNOW = 18, 128
+_EXPLICIT_DEFAULTS, _DEFAULT_COLLATION, _HRNOW = 16, 18, 128
 _LENGTHS = {
-    _FLAGS2: 4, _SQL_MODE: 8, 3: 4, _CHARSET: 6, 7: 2, _CHARSET_DATABASE: 2, 9: 8, 10: 4, _MICROSECONDS: 3, 16: 1,
-    17: 8, _DEFAULT_COLLATION: 2, 19: 1, 20: 1, 21: 1, _HRNOW: 3, 129: 8,
+    _FLAGS2: 4, _SQL_MODE: 8, 3: 4, _CHARSET: 6, 7: 2, _CHARSET_DATABASE: 2, 9: 8, 10: 4, _MICROSECONDS: 3,
+    _EXPLICIT_DEFAULTS: 1,    17: 8, _DEFAULT_COLLATION: 2, 19: 1, 20: 1, 21: 1, _HRNOW: 3, 129: 8,
 }  # fmt: skip
 _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS, _PADDING = 2, 6, 11, 12, 130, 131, 255
 
@@ -51,10 +51,11 @@ class Kind(Enum):
 class Query:
     """The body of a QUERY event.
 
-    `sql_mode` is the bits as the server numbers them. The charset fields are collation ids; `database_collation` and
-    `utf8mb4_collation` (MySQL 8's default collation of utf8mb4) are None where the server doesn't log them, and
-    `time_zone` is None where the statement doesn't depend on it. `error_code` is what the statement failed with on
-    the source after it had done part of its work.
+    `sql_mode` is the bits as the server numbers them. The charset fields are collation ids. None where the server
+    doesn't log them are `database_collation`, `utf8mb4_collation` (MySQL 8's default collation of utf8mb4),
+    `charset_collations` (those that MariaDB's character_set_collations names) and `explicit_defaults` (MySQL's
+    explicit_defaults_for_timestamp); `time_zone` is None where the statement doesn't depend on it. `error_code` is
+    what the statement failed with on the source after it had done part of its work.
     """
 
     schema: str
@@ -67,6 +68,8 @@ class Query:
     server_collation: int = _UTF8MB4
     database_collation: int | None = None
     utf8mb4_collation: int | None = None
+    charset_collations: tuple[int, ...] | None = None
+    explicit_defaults: bool | None = None
     time_zone: str | None = None
     microseconds: int | None = None
 
@@ -106,6 +109,8 @@ def read_query(body: bytes) -> Query:
         server_collation=server,
         database_collation=_number(status.get(_CHARSET_DATABASE)),
         utf8mb4_collation=_number(status.get(_DEFAULT_COLLATION)),
+        charset_collations=_second_of_pairs(status[_COLLATIONS]) if _COLLATIONS in status else None,
+        explicit_defaults=bool(status[_EXPLICIT_DEFAULTS][0]) if _EXPLICIT_DEFAULTS in status else None,
         time_zone=_utf8(status[_TIME_ZONE], "time zone") if status.get(_TIME_ZONE) else None,
         microseconds=_number(status.get(_MICROSECONDS, status.get(_HRNOW))),
     )
@@ -162,6 +167,11 @@ def _strings(block: bytes, at: int, count: int) -> int:
             raise Damaged("a schema name in the status variables has no end")
         at = end + 1
     return at
+
+
+def _second_of_pairs(value: bytes) -> tuple[int, ...]:
+    """The collations of a list of (collation that stands for its charset, that charset's default), after its length."""
+    return tuple(unpack_from("<H", value, 1 + 4 * pair + 2)[0] for pair in range(value[0]))
 
 
 def _number(value: bytes | None) -> int | None:

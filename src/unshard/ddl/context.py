@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from unshard.binlog.query import Query
 from unshard.errors import Where
 
 _MODES: Mapping[int, str] = {
@@ -86,6 +87,8 @@ class Context:
         lower_case_names: whether the source folds names of schemas and tables (`lower_case_table_names` is 1); row
             events have them folded, statements don't.
         where: source and position, for errors.
+        default_collations: ids of the collations that are the defaults of their character sets in that session, where
+            they are not those that the server was built with.
     """
 
     schema: str = ""
@@ -99,6 +102,7 @@ class Context:
     mariadb: bool = True
     lower_case_names: bool = False
     where: Where = field(default_factory=Where)
+    default_collations: tuple[int, ...] = ()
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -133,14 +137,24 @@ class Context:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Context:
-        return cls(**{**form, "where": Where(**form["where"])})
+        collations = tuple(form.get("default_collations", ()))
+        return cls(**{**form, "where": Where(**form["where"]), "default_collations": collations})
 
 
-def mariadb_flags(flags2: int) -> dict[str, bool]:
-    """The fields of `Context` that MariaDB logs as bits of the status variable FLAGS2."""
+def mariadb_flags(query: Query) -> dict[str, Any]:
+    """The fields of `Context` that only MariaDB logs: two as bits of the status variable FLAGS2."""
     return {
-        "explicit_defaults_for_timestamp": bool(flags2 & _EXPLICIT_DEFAULTS),
-        "sql_if_exists": bool(flags2 & _SQL_IF_EXISTS),
+        "explicit_defaults_for_timestamp": bool(query.flags2 & _EXPLICIT_DEFAULTS),
+        "sql_if_exists": bool(query.flags2 & _SQL_IF_EXISTS),
+        "default_collations": query.charset_collations or (),
+    }
+
+
+def mysql_flags(query: Query) -> dict[str, Any]:
+    """The fields of `Context` that only MySQL logs."""
+    return {
+        "explicit_defaults_for_timestamp": query.explicit_defaults,
+        "default_collations": () if query.utf8mb4_collation is None else (query.utf8mb4_collation,),
     }
 
 

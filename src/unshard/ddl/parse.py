@@ -70,6 +70,8 @@ def _create(at: Cursor) -> Ddl:
         table = read_table(at, Role.OBJECT)
         at.to_end()
         return at.ddl(Kind.CREATE_INDEX, (table,), if_not_exists=there, or_replace=or_replace)
+    if at.take("SEQUENCE"):
+        return _sequence(at, if_not_exists=at.take("IF", "NOT", "EXISTS"), or_replace=or_replace)
     if at.word() == "TEMPORARY":
         raise at.refuse("a temporary table is in the log, so its session did not log in ROW format")
     raise at.refuse("only CREATE of TABLE, INDEX and DATABASE is carried")
@@ -106,6 +108,8 @@ def _alter(at: Cursor) -> Ddl:
         if any(token.word == "UPGRADE" for token in at.rest()):
             raise at.refuse("UPGRADE DATA DIRECTORY NAME concerns the source's own files")
         return _on_schema(at, Kind.ALTER_DATABASE)
+    if at.take("SEQUENCE"):
+        return _sequence(at, if_exists=at.take("IF", "EXISTS"))
     at.take("ONLINE") or at.take("OFFLINE")
     at.take("IGNORE")
     if not at.take("TABLE"):
@@ -134,6 +138,8 @@ def _drop(at: Cursor) -> Ddl:
         at.take("RESTRICT") or at.take("CASCADE")
         return at.ddl(Kind.DROP_TABLE, tuple(places), if_exists=there)
     at.take("ONLINE") or at.take("OFFLINE")
+    if at.take("SEQUENCE"):
+        return _sequence(at, if_exists=at.take("IF", "EXISTS"))
     if at.take("INDEX"):
         there = at.take("IF", "EXISTS")
         at.skip_to("ON")
@@ -143,11 +149,21 @@ def _drop(at: Cursor) -> Ddl:
     raise at.refuse("only DROP of TABLE, INDEX and DATABASE is carried")
 
 
+def _sequence(at: Cursor, **conditions: bool) -> Ddl:
+    """Any statement on sequences: DROP may name several, of the others only the name is read."""
+    places = [read_table(at, Role.OBJECT)]
+    while at.take_symbol(","):
+        places.append(read_table(at, Role.OBJECT))
+    at.to_end()
+    return at.ddl(Kind.SEQUENCE, tuple(places), **conditions)
+
+
 def _truncate(at: Cursor) -> Ddl:
     at.take("TRUNCATE")
     at.take("TABLE")
     table = read_table(at, Role.OBJECT)
     at.skip_wait()
+    at.take("DROP", "STORAGE") or at.take("REUSE", "STORAGE")
     return at.ddl(Kind.TRUNCATE_TABLE, (table,))
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.marks import MarksOf, unmarked
 from unshard.ddl.rewrite import Route, renames, split
-from unshard.ddl.statement import Ddl
+from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
 
@@ -68,7 +68,10 @@ Step = Callable[[Piece, Rules, StructureOf], tuple[Piece, ...]]
 
 
 def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
-    """What the rules leave of a statement, in order. Raises DdlError DDL-011, and what `rules.takes` raises."""
+    """What the rules leave of a statement, in order.
+
+    Raises DdlError DDL-011 and DDL-013, and what `rules.takes` raises.
+    """
     rules = replace(rules, allows=_with_passing(ddl, rules))
     found = tuple(Piece(single, (single,)) for single in split(ddl))
     for step in STEPS:
@@ -82,6 +85,10 @@ def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]
     if ddl.kind.on_schema:
         return (piece,) if rules.allows_schema(ddl.schema) else ()
     shut = [name for name in ddl.tables if not rules.allows(name)]
+    if ddl.kind is Kind.SEQUENCE and len(shut) < len(ddl.tables):
+        name = str(next(name for name in ddl.tables if name not in shut))
+        values = {"sequence": name, "statement": ddl.text}
+        raise DdlError("DDL-013", replace(ddl.context.where, table=name), values=values)
     if not shut:
         return (piece,)
     if len(shut) == len(set(ddl.tables)):

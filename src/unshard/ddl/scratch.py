@@ -17,7 +17,7 @@ import MySQLdb
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed
-from unshard.ddl.session import event_session, neutral_session
+from unshard.ddl.session import event_session, neutral_session, plain_tables
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
@@ -128,7 +128,7 @@ def open_scratch(connection: Any, place: ScratchPlace) -> Iterator[Scratch]:
     ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
     scratch = Scratch(connection, f"{place.stem}{int(number):x}_")
     try:
-        with neutral_session(connection):
+        with neutral_session(connection), plain_tables(connection):
             yield scratch
     except MySQLdb.Error as error:
         if not ends_connection(error):

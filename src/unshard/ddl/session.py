@@ -9,12 +9,17 @@ from typing import Any
 import MySQLdb
 
 from unshard.ddl.context import Context
+from unshard.ddl.cursor import tokens_of
 from unshard.ddl.statement import Kind
 from unshard.errors import DdlError
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 
 UNKNOWN_COLLATION = frozenset({1273, 1115})
+_CHARSET_WORDS = frozenset({"CHARSET", "CHARACTER", "COLLATE"})
+_UTF8MB4_DEFAULTS = ("utf8mb4_general_ci", "utf8mb4_0900_ai_ci")
+"""What MySQL can be told to take; the first is what servers took that don't log it."""
+
 Value = str | int | float
 
 NEUTRAL: Mapping[str, Value] = {
@@ -37,8 +42,9 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
     """The session of the statement's event, without strictness and foreign key checks; undone at the end.
 
     NOW() gives the event's time. The text itself goes over as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM,
-    and DDL-010 where a schema is made with a default collation that the target doesn't know. An unknown
-    `collation_connection` is left at the session's own: it colours literals only.
+    and DDL-010 where a schema is made without a character set, by a default that the target doesn't know. An unknown
+    `collation_connection` is left at the session's own: it colours literals only. So is a default collation of a
+    character set that the target can't have.
     """
     if context.time_zone.upper() == "SYSTEM":
         raise DdlError("DDL-009", context.where, values={"statement": statement})
@@ -59,12 +65,45 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
         wanted["collation_connection"] = name
     if kind.on_schema and context.collation_server:
         name = collation_name(connection, context.collation_server)
-        if name is None:
+        if name is not None:
+            wanted["collation_server"] = name
+        elif not _CHARSET_WORDS & {token.word for token in tokens_of(statement, context)}:
             values = {"statement": statement, "collation": context.collation_server}
             raise DdlError("DDL-010", context.where, values=values)
-        wanted["collation_server"] = name
+    wanted |= _own_of_target(connection, context)
     with _variables(connection, wanted):
         yield
+
+
+@contextmanager
+def plain_tables(connection: Any) -> Iterator[None]:
+    """A session in which a MySQL target adds no key of its own (`my_row_id`) to a table without one."""
+    with _variables(connection, _no_generated_key(_there(connection))):
+        yield
+
+
+def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
+    """Values for variables that only some servers have."""
+    there = _there(connection)
+    names = [name for number in context.default_collations if (name := collation_name(connection, number))]
+    wanted = _no_generated_key(there)
+    if "character_set_collations" in there:  # MariaDB, which was built with others than it is set to
+        wanted["character_set_collations"] = ",".join(f"{name.partition('_')[0]}={name}" for name in names)
+    if "default_collation_for_utf8mb4" in there:
+        wanted["default_collation_for_utf8mb4"] = next(
+            (name for name in names if name in _UTF8MB4_DEFAULTS), _UTF8MB4_DEFAULTS[0]
+        )
+    return wanted
+
+
+def _there(connection: Any) -> dict[str, str]:
+    """Those of the variables that not every target has."""
+    names = "'character_set_collations', 'default_collation_for_utf8mb4', 'sql_generate_invisible_primary_key'"
+    return dict(rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"))
+
+
+def _no_generated_key(there: Mapping[str, str]) -> dict[str, Value]:
+    return {"sql_generate_invisible_primary_key": 0} if "sql_generate_invisible_primary_key" in there else {}
 
 
 def collation_name(connection: Any, number: int) -> str | None:
@@ -85,29 +124,33 @@ def collation_name(connection: Any, number: int) -> str | None:
 
 @contextmanager
 def _variables(connection: Any, wanted: Mapping[str, Value]) -> Iterator[None]:
+    """Those that have another value are set and, at the end, set back: some ask for a privilege to be set at all."""
     names = [name for name in wanted if name != "timestamp"]
-    ((*before,),) = rows(connection, "SELECT " + ", ".join(f"@@session.{name}" for name in names))
-    _set(connection, wanted)
+    ((*found,),) = rows(connection, "SELECT " + ", ".join(f"@@session.{name}" for name in names)) if names else ((),)
+    before = {name: value for name, value in zip(names, found, strict=True) if value != wanted[name]}
+    _set(connection, {name: value for name, value in wanted.items() if name in before or name == "timestamp"})
     try:
         yield
     except MySQLdb.Error as error:
         if not ends_connection(error):
-            _restore(connection, names, before, wanted)
+            _restore(connection, before, wanted)
         raise
     except BaseException:
-        _restore(connection, names, before, wanted)
+        _restore(connection, before, wanted)
         raise
-    _restore(connection, names, before, wanted)
+    _restore(connection, before, wanted)
 
 
-def _restore(connection: Any, names: list[str], before: list[Any], wanted: Mapping[str, Value]) -> None:
-    _set(connection, dict(zip(names, before, strict=True)))
+def _restore(connection: Any, before: Mapping[str, Any], wanted: Mapping[str, Value]) -> None:
+    _set(connection, before)
     if "timestamp" in wanted:
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION timestamp = DEFAULT")
 
 
 def _set(connection: Any, variables: Mapping[str, Any]) -> None:
+    if not variables:
+        return
     with connection.cursor() as cursor:
         cursor.execute(
             "SET " + ", ".join(f"@@session.{name} = %s" for name in variables),

@@ -10,6 +10,8 @@ from unshard.model.table import TableName
 
 
 class Kind(StrEnum):
+    """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.block_allow`)."""
+
     CREATE_DATABASE = "create database"
     ALTER_DATABASE = "alter database"
     DROP_DATABASE = "drop database"
@@ -20,6 +22,7 @@ class Kind(StrEnum):
     RENAME_TABLE = "rename table"
     CREATE_INDEX = "create index"
     DROP_INDEX = "drop index"
+    SEQUENCE = "sequence"
 
     @property
     def on_schema(self) -> bool:

@@ -183,6 +183,11 @@ DDL: dict[str, Entry] = {
         "rename or drop that table on the target if nothing is migrated into it, then start again; where other tables "
         "are merged into it, move the rows there by hand, then skip the statement",
     ),
+    "DDL-013": Entry(
+        "sequences are not carried: {statement}",
+        "keep the name {sequence} out by block-allow-list, then start again; make the sequence on the target yourself "
+        "where it is needed there",
+    ),
 }
 
 ENGINE: dict[str, Entry] = {

@@ -14,7 +14,7 @@ from typing import Any
 from unshard.binlog.extent import Statement
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
-from unshard.ddl.context import Context, mariadb_flags
+from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
@@ -165,7 +165,7 @@ class Statements:
     def _classify(self, work: Ddl, where: Where) -> Parsed | Skipped:
         """What the statement is. One that can't be read is passed over where a filter for all tables says so."""
         try:
-            return classify(work.statement.sql, self._context(work.statement, where))
+            return classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         except DdlError:
             verdict = self.events.judge(TableName("", ""), None, work.statement.sql)
             if verdict is None or verdict.action == "Error":
@@ -240,21 +240,23 @@ class Statements:
             cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
             raise SyncError("SYNC-011", place, cause=cause, values={"target": target})
 
-    def _context(self, statement: Statement, where: Where) -> Context:
-        query = statement.query
-        zone = query.time_zone or ""
-        return Context(
-            schema=query.schema,
-            sql_mode=query.sql_mode,
-            timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
-            time_zone=self.traits.time_zone if zone.upper() == "SYSTEM" else zone,
-            collation_connection=query.connection_collation,
-            collation_server=query.server_collation,
-            mariadb=self.traits.mariadb,
-            **(mariadb_flags(query.flags2) if self.traits.mariadb else {}),
-            lower_case_names=self.traits.lower_case_names,
-            where=where,
-        )
+
+def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> Context:
+    """The session that a statement had on its source, as its event tells it."""
+    query = statement.query
+    zone = query.time_zone or ""
+    return Context(
+        schema=query.schema,
+        sql_mode=query.sql_mode,
+        timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
+        time_zone=traits.time_zone if zone.upper() == "SYSTEM" else zone,
+        collation_connection=query.connection_collation,
+        collation_server=query.server_collation,
+        mariadb=traits.mariadb,
+        **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
+        lower_case_names=traits.lower_case_names,
+        where=where,
+    )
 
 
 def _form(changes: Changes) -> list[list[Any]]:

@@ -1,0 +1,126 @@
+"""Statements of a real source followed by its log: the tracker and a real target, each beside the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import MySQLdb
+
+from unshard.binlog.extent import Statement
+from unshard.binlog.format import read_format
+from unshard.binlog.index import walk
+from unshard.ddl.carry_out import carry_out
+from unshard.ddl.parse import classify
+from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.prepare import prepare
+from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.statement import Ddl
+from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import Where
+from unshard.model.position import FIRST_OFFSET, Position
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.mysql.structure import read_table
+from unshard.sync.statement import SourceTraits, logged_context
+from unshard.testing.throwaway import ThrowawayServer
+
+PLACE = ScratchPlace("dm_meta", "followed", "source-1")
+
+
+class Followed:
+    """One schema of the source, under the same name on the target. Everything it runs on the source it follows."""
+
+    def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "") -> None:
+        self.server, self.schema = source, schema
+        self.source, self.target = source.connection(), target.connection()
+        self.mariadb = "MariaDB" in self.source.get_server_info()
+        self.tracker = SchemaTracker(PLACE, schema_default=lambda name: show_create_database(self.source, name))
+        self.ran: list[str] = []
+        self._run("FLUSH BINARY LOGS")
+        self._file = source.binlog_files()[-1]
+        self._offset = FIRST_OFFSET
+        self.run(f"CREATE DATABASE {schema} {options}")
+        self._run(f"USE {schema}")
+
+    def close(self) -> None:
+        for connection in (self.source, self.target):
+            rows(connection, f"DROP DATABASE IF EXISTS {self.schema}")
+            connection.close()
+
+    def run(self, *statements: str | bytes) -> None:
+        """Run them on the source, then carry out what its log has of each. Raises what either end refuses."""
+        for sql in statements:
+            self._run(sql)
+            self.follow()
+
+    def taken(self, sql: str) -> bool:
+        """Whether the source takes the statement, which is followed then."""
+        try:
+            self._run(sql)
+        except MySQLdb.Error:
+            return False
+        finally:
+            self.follow()
+        return True
+
+    def follow(self) -> None:
+        for statement in self._logged():
+            context = logged_context(statement, SourceTraits(self.mariadb, False, "+00:00"), Where(source="source-1"))
+            ddl = classify(statement.sql, context)
+            if isinstance(ddl, Ddl) and not self.tracker.without_effect(ddl):
+                self._carry_out(ddl)
+
+    def names(self) -> Sequence[TableName]:
+        found = rows(
+            self.source, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (self.schema,)
+        )
+        return sorted(TableName(self.schema, name) for (name,) in found)
+
+    def assert_equal(self) -> None:
+        """The tracker and the target have the source's tables, each with the source's structure. Ends both sessions."""
+        for connection in (self.source, self.target):
+            for setting in ("NAMES utf8mb4", "sql_mode = ''", "time_zone = '+00:00'"):
+                rows(connection, f"SET {setting}")
+        sql = "; ".join(self.ran[-3:])
+        assert sorted(name for name in self.tracker.to_rows() if name.table) == self.names(), sql
+        for name in self.names():
+            upstream = read_table(self.source, name)
+            assert self.tracker.get(name) == upstream, sql
+            assert read_table(self.target, name) == upstream, sql
+
+    def _run(self, sql: str | bytes) -> None:
+        self.ran.append(str(sql))
+        with self.source.cursor() as cursor:
+            cursor.execute(sql)
+
+    def _logged(self) -> list[Statement]:
+        data = self._file.read_bytes()
+        checksum = read_format(data).checksum
+        found = []
+        while True:
+            extent = walk(
+                data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=Where(source="source-1")
+            )
+            if isinstance(extent.stop, Statement):
+                found.append(extent.stop)
+                self._offset = extent.stop.end
+            elif extent.end == self._offset:
+                return found
+            else:
+                self._offset = extent.end
+
+    def _carry_out(self, ddl: Ddl) -> None:
+        rules = Rules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
+        found = pieces(ddl, rules, self.tracker.get)
+        begin, end = Position("bin.000001", 4), Position("bin.000001", 5)
+        prepared = prepare(self.target, found, self.tracker, rules, begin, end)
+        if prepared.intent is not None:
+            carry_out(self.target, prepared.intent, lambda place: None, lambda count: None, resumed=False)
+        self.tracker.apply(prepared.changes)
+
+
+def unlike(connection: Any, wanted: dict[str, Any]) -> None:
+    """Give a session other values than the source's, so that only the event's make the same table."""
+    for name, value in wanted.items():
+        rows(connection, f"SET SESSION {name} = {value}")

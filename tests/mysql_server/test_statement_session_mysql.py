@@ -1,0 +1,77 @@
+"""What MySQL takes from a session that no text says: defaults of utf8mb4, timestamps, keys that it makes up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ddl_followed import Followed, unlike
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
+
+pytestmark = pytest.mark.server
+
+OTHER = {
+    "explicit_defaults_for_timestamp": 1,
+    "default_collation_for_utf8mb4": "utf8mb4_0900_ai_ci",
+    "sql_generate_invisible_primary_key": 1,
+}
+CASES = {
+    "implicit timestamps": ("explicit_defaults_for_timestamp = 0", "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL)"),
+    "older utf8mb4": (
+        "default_collation_for_utf8mb4 = 'utf8mb4_general_ci'",
+        "CREATE TABLE t (a TEXT CHARSET utf8mb4)",
+    ),
+    "no key": ("sql_generate_invisible_primary_key = 0", "CREATE TABLE t (a INT, b VECTOR(3))"),
+    "key made up": ("sql_generate_invisible_primary_key = 1", "CREATE TABLE t (a INT)"),
+    "key made up for rows": ("sql_generate_invisible_primary_key = 1", "CREATE TABLE t SELECT 1 AS a, 'x' AS b"),
+    "ANSI_QUOTES": ("sql_mode = 'ANSI_QUOTES'", 'CREATE TABLE "t" ("a" INT DEFAULT 1, KEY (("a" + 1)))'),
+    "NO_BACKSLASH_ESCAPES": ("sql_mode = 'NO_BACKSLASH_ESCAPES'", "CREATE TABLE t (a CHAR(9) DEFAULT '\\n\\')"),
+    "time zone": ("time_zone = '+05:00'", "CREATE TABLE t (a TIMESTAMP DEFAULT '2020-01-01 03:00:00')"),
+    "gbk literals": (
+        "NAMES gbk",
+        b"CREATE TABLE t (a CHAR(9) CHARACTER SET gbk DEFAULT '\x81\x5c' COMMENT '\xd6\xd0')",
+    ),
+}
+
+
+@pytest.fixture
+def followed(mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str) -> Iterator[Followed]:
+    found = Followed(mysql_source, mysql_target, schema)
+    unlike(found.target, OTHER)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_session_of_the_event_decides(followed: Followed, case: str) -> None:
+    setting, sql = CASES[case]
+    rows(followed.source, f"SET {setting}")
+    followed.run(sql)
+    rows(followed.source, "SET sql_generate_invisible_primary_key = 0")
+    followed.assert_equal()
+
+
+def test_default_collations_of_mariadb_are_taken_where_they_are_known(
+    other_mariadb: OtherMariadbServer, mysql_target: MysqlServer, mysql_source: MysqlServer, schema: str
+) -> None:
+    """A table that says `utf8mb4` and no collation, over servers that each have another for it."""
+    sql = "CREATE TABLE t (a CHAR(9) CHARACTER SET utf8mb4, b INT) CHARACTER SET latin1"
+    general, newer = "utf8mb4_general_ci", "utf8mb4_0900_ai_ci"
+    ways = (
+        (other_mariadb, "character_set_collations = 'utf8mb4=utf8mb4_general_ci'", mysql_target, general),
+        (other_mariadb, "character_set_collations = ''", mysql_target, general),
+        (mysql_source, "default_collation_for_utf8mb4 = 'utf8mb4_0900_ai_ci'", other_mariadb, newer),
+        (mysql_source, "default_collation_for_utf8mb4 = 'utf8mb4_general_ci'", other_mariadb, general),
+    )
+    for number, (source, setting, target, collation) in enumerate(ways):
+        found = Followed(source, target, f"{schema}_{number}", "CHARACTER SET latin1")
+        try:
+            rows(found.source, f"SET {setting}")
+            found.run(sql)
+            table = found.tracker.get(TableName(found.schema, "t"))
+            assert table is not None and table.columns[0].collation == collation
+        finally:
+            found.close()
