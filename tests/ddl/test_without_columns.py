@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.without_columns import without_columns
+from unshard.ddl.without_columns import renamed, without_columns
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer
@@ -50,3 +50,7 @@ def test_it_is_as_if_they_had_never_been(
     found = without_columns(given, ["C", "d"])
     assert (found.columns, found.indexes) == (expected.columns, expected.indexes)
     assert found.create_sql == expected.create_sql
+    moved = renamed(found, TableName("x", "y`z"))
+    assert (moved.name, moved.columns) == (TableName("x", "y`z"), found.columns)
+    assert moved.create_sql == found.create_sql.replace("CREATE TABLE `t`", "CREATE TABLE `y``z`", 1)
+    assert renamed(moved, given.name) == found

@@ -15,6 +15,7 @@ from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Extracted
 
 pytestmark = pytest.mark.server
 
@@ -123,6 +124,42 @@ def test_shards_merge_into_one_table_with_mapped_ids(
     merged = target_server.query(f"SELECT id >> 44, COUNT(*), SUM(id & 0xFFFFFFFF) FROM {shop}_all.t GROUP BY 1")
     total = sum(range(1, 2501))
     assert merged == [(1, 2500, total), (2, 2500, total)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "sql"])
+def test_shards_merge_with_their_names_in_the_key_and_a_text_before_their_codes(
+    form: str,
+    make_dump: Dumps,
+    make_load: Loads,
+    schema: str,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+) -> None:
+    columns = "id BIGINT NOT NULL, code VARCHAR(8) CHARACTER SET latin1"
+    rows = "(1, 'it''s'), (2, NULL), (3, 'é(')"
+    made = [f"CREATE TABLE {schema}.t_{n} ({columns}, PRIMARY KEY (id))" for n in (1, 2)]
+    filled = [f"INSERT INTO {schema}.t_{n} VALUES {rows}" for n in (1, 2)]
+    source_server.run(f"CREATE DATABASE {schema}", *made, *filled)
+    make_dump(schema, format=form).run()
+
+    def load() -> LoadUnit:
+        return make_load(
+            schema,
+            route=lambda name: TableName(f"{schema}_all", "t"),
+            mapping_for=lambda name: ColumnMapping("m", name, "code", "CODE", prefix=f"{name.table}'-"),
+            extracted=lambda name: (Extracted("r", "c", name.table[2:]), Extracted("r", "s", "\\'")),
+        )
+
+    missing = refused(load(), "CONFIG-017")
+    target_server.run(*missing.values["mend"].split("; "))
+    wide = refused(load(), "CONFIG-018" if form == "parquet" else "LOAD-006")
+    assert wide.where.file is not None and wide.where.table is not None
+    target_server.run(f"ALTER TABLE {schema}_all.t MODIFY code VARCHAR(20), MODIFY c TINYINT NOT NULL")
+    load().run()
+    assert target_server.query(f"SELECT id, code, c, s FROM {schema}_all.t ORDER BY c, id") == [
+        row for n in (1, 2) for row in ((1, f"t_{n}'-it's", n, "\\'"), (2, None, n, "\\'"), (3, f"t_{n}'-é(", n, "\\'"))
+    ]
+    assert "PRIMARY KEY (`id`,`c`,`s`)" in target_server.query(f"SHOW CREATE TABLE {schema}_all.t")[0][1]
 
 
 def refused(unit: LoadUnit, code: str) -> UnshardError:

@@ -1,4 +1,4 @@
-"""A table without some of its columns: what a source has of a target table that names of the source fill in part."""
+"""What a source has of a target table: another name, and not the columns that the source's names fill."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from unshard.model.table import Index, Table, quote_name
+from unshard.model.table import Index, Table, TableName, quote_name
 
 _PARTITIONS = re.compile(r"\n?\s*(?:/\*!\d+\s*)?\s*PARTITION\s+BY\b", re.IGNORECASE)
 _COLUMN = re.compile(r"\s*`((?:[^`]|``)+)`\s")
@@ -26,6 +26,15 @@ def without_columns(table: Table, names: Collection[str]) -> Table:
         return table
     indexes = tuple(kept for index in table.indexes if (kept := _shortened(index, gone)).columns)
     return replace(table, columns=columns, indexes=indexes, create_sql=_text(table.create_sql, gone))
+
+
+def renamed(table: Table, name: TableName) -> Table:
+    """The table under another name, in its `create_sql` too. Pure."""
+    start = f"CREATE TABLE {quote_name(table.name.table)} "
+    if not table.create_sql.startswith(start):
+        raise ValueError(f"not what SHOW CREATE TABLE writes of {table.name}: {table.create_sql[:80]}")
+    create_sql = f"CREATE TABLE {quote_name(name.table)} {table.create_sql[len(start) :]}"
+    return replace(table, name=name, create_sql=create_sql)
 
 
 def _shortened(index: Index, gone: Collection[str]) -> Index:

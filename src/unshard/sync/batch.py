@@ -124,7 +124,9 @@ class TablePlan:
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
         parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
         parts.append(str(target.family))
-        parts += [repr(self.mapping), str(self.after), *self.defaults, repr(self.filters), repr(self.constants)]
+        # how much a column takes is no part of it: a target that was too narrow is widened while the batch is open
+        written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
+        parts += [repr(written), str(self.after), *self.defaults, repr(self.filters)]
         text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from unshard.binlog.partial import PartialImages
 from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.position import Position
+from unshard.model.table import Column
 from unshard.sync.batch import BatchPlan, Range, TablePlan
 from unshard.sync.decode import Images, decode
 from unshard.sync.encode import key_separator, keys_of
@@ -47,7 +48,6 @@ def _placed(
     plan: BatchPlan, table: TablePlan, images: pa.RecordBatch | PartialImages, error: ConfigError
 ) -> UnshardError:
     """The error with the event and the key of the row that it speaks of; the range is decoded once more for that."""
-    partial = isinstance(images, PartialImages)
     batch = images.batch if isinstance(images, PartialImages) else images
     row = first_unmappable(batch, table.mapping) if table.mapping is not None and error.values.get("limit") else None
     if row is None:
@@ -55,19 +55,23 @@ def _placed(
     seq = batch.column(1)[row].as_py()
     piece = max((one for one in plan.ranges if one.seq_base <= seq), key=lambda one: one.seq_base)
     place = str(Position(piece.file, _offset(plan, piece, table, seq)))
-    found = ConfigError(error.code, error.where, "" if partial else _key(table, batch, row), error.values)
+    columns = images.columns if isinstance(images, PartialImages) else table.table.columns
+    found = ConfigError(error.code, error.where, _key(table, columns, batch, row), error.values)
     return found.at(source=plan.source, position=place)
 
 
-def _key(table: TablePlan, batch: pa.RecordBatch, row: int) -> str:
-    """What names the row upstream, as a condition."""
-    columns = table.table.identity or tuple(column.name for column in table.table.columns if not column.generated)
-    names = tuple(table.table.column(name).name for name in columns)
-    alone = len(names) == 1
-    target = replace(table.target, key=names, keyless=not table.table.identity, bytewise=frozenset())
-    text = keys_of(replace(table, target=target), batch.slice(row, 1))[0].as_py()
-    shown = text[: -len(key_separator(target))].decode(errors="replace")
-    return f"the row with {names[0]}={shown}" if alone and not target.keyless else f"the row with {shown[:500]}"
+def _key(table: TablePlan, columns: tuple[Column, ...], batch: pa.RecordBatch, row: int) -> str:
+    """What names the row upstream, as a condition; empty where its image lacks that. `columns` are the batch's own."""
+    there = {column.name for column in columns if not column.generated}
+    identity = tuple(table.table.column(name).name for name in table.table.identity)
+    names = identity or tuple(column.name for column in table.table.columns if not column.generated)
+    if not there.issuperset(names):
+        return ""
+    target = replace(table.target, key=names, keyless=not identity, bytewise=frozenset(), documents=frozenset())
+    own = replace(table, target=target, table=replace(table.table, columns=columns))
+    text = keys_of(own, batch.slice(row, 1))[0].as_py()
+    shown = text[: -len(key_separator(target))].decode(errors="replace")[:500]
+    return f"the row with {names[0]}={shown}" if len(identity) == 1 else f"the row with {shown}"
 
 
 def _offset(plan: BatchPlan, piece: Range, table: TablePlan, seq: int) -> int:

@@ -11,7 +11,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.pieces import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
-from unshard.ddl.without_columns import without_columns
+from unshard.ddl.without_columns import renamed, without_columns
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
 from unshard.errors import UnshardError
@@ -253,7 +253,7 @@ def _as_upstream(found: Table | None, name: TableName, extracted: Sequence[str])
     """The target's structure under the source table's name: what an incremental task begins with."""
     if found is None:
         return None
-    return without_columns(Table(name, found.columns, found.indexes, found.create_sql, found.foreign_keys), extracted)
+    return renamed(without_columns(found, extracted), name)
 
 
 def _newest(endpoint: Endpoint) -> Location:
