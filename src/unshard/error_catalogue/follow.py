@@ -88,6 +88,16 @@ SYNC: dict[str, Entry] = {
         "safe mode can't write a table that foreign keys connect while they are checked: a REPLACE deletes children",
         "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",
     ),
+    "SYNC-061": Entry(
+        "the new server has the transactions in another order than the one before the fail-over: no place of its "
+        "binlog is behind just those that are applied, {known}; up to here it has {passed}",
+        "look at both sets for transactions of the new server's own; set the source file to a replica that has the "
+        "old server's order (`replica_preserve_commit_order`, `gtid_strict_mode`), or copy anew",
+    ),
+    "SYNC-062": Entry(
+        "XA transactions that were prepared before the fail-over are not prepared in the new server's binlog: {xid}",
+        "commit or roll them back on the old server, let the task pass that, and fail over then; or copy anew",
+    ),
     "SYNC-030": Entry(
         "a row image lacks what finds its row in the target {target}: its key column {missing}",
         "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "

@@ -162,7 +162,8 @@ RELAY: dict[str, Entry] = {
     "RELAY-007": Entry("the source refused the replica stream", "mend what the server names, then resume the relay"),
     "RELAY-008": Entry(
         "another server answers: expected {expected}, found {found}",
-        "if the source has failed over, set `enable-gtid: true` and start the relay again; else correct host and port",
+        "if the source has failed over, set `enable-gtid: true` in the source file and start again; else correct its "
+        "host and port",
     ),
     "RELAY-009": Entry(
         "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
@@ -200,6 +201,21 @@ RELAY: dict[str, Entry] = {
     "RELAY-020": Entry(
         "no binlog of the source begins with these GTIDs: {gtid}",
         "the source has purged them, or never had them: start from a position that it has and copy anew",
+    ),
+    "RELAY-030": Entry(
+        "the server that answers now, {uuid}, lacks transactions that the target has, or may have: {gtid}",
+        "it was not up to date when the source failed over to it, or does not log what it replicates "
+        "(`log_slave_updates`): set the source file to a server that has them, or copy anew",
+    ),
+    "RELAY-031": Entry(
+        "a batch of the server before the fail-over, {uuid}, is half applied, and its relay files are gone",
+        "put that server's sub-directory of the relay folder back; or set the source file to that server again, let "
+        "the task run until it waits, and fail over then",
+    ),
+    "RELAY-032": Entry(
+        "the task began with server {expected}, now {found} answers, and no GTID tells where to go on there",
+        "set the source file back to the first server; to go on with the new one, remove the task's copy and its "
+        "tables in the meta-schema, and start again from nothing",
     ),
     "RELAY-021": Entry(
         "another process writes to this relay folder",

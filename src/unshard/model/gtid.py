@@ -76,6 +76,12 @@ class MysqlGtidSet:
             for first, last in intervals
         )
 
+    def without(self, other: MysqlGtidSet) -> Self:
+        """The ids of this set that `other` does not hold."""
+        theirs = dict(other.origins)
+        left = ((origin, _without(intervals, theirs.get(origin, ()))) for origin, intervals in self.origins)
+        return type(self)(tuple((origin, intervals) for origin, intervals in left if intervals))
+
     def __str__(self) -> str:
         return ",".join(
             ":".join([origin, *(str(a) if a == b else f"{a}-{b}" for a, b in intervals)])
@@ -122,6 +128,19 @@ def _mysql_ids(text: str) -> list[tuple[str, int, int]]:
     if not found:
         raise ValueError(f"not a MySQL GTID: {text!r}")
     return found
+
+
+def _without(mine: tuple[Interval, ...], theirs: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    left: list[Interval] = []
+    for first, last in mine:
+        for low, high in theirs:
+            if low <= last and high >= first:
+                if low > first:
+                    left.append((first, low - 1))
+                first = high + 1
+        if first <= last:
+            left.append((first, last))
+    return tuple(left)
 
 
 def _merged(intervals: list[Interval]) -> tuple[Interval, ...]:

@@ -7,6 +7,7 @@
 | files | the same server | none, or within them | go on behind the last good event |
 | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for what is gone |
 | files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
+| files | any | by GTID alone | by GTID in a fresh sub-directory |
 | files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
 
 A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
@@ -83,7 +84,12 @@ def file_with_gtids(connection: Any, server: Server, gtid: str, source: str) -> 
 
 
 def _reaches(start: Location, files: tuple[str, ...]) -> bool:
-    """Whether `start` lies in these files, or in the next one, which the last of them may lead on to."""
+    """Whether `start` lies in these files, or in the next one, which the last of them may lead on to.
+
+    A start without a file, by GTID alone, does not.
+    """
+    if not start.position.file:
+        return False
     first, last = Position(files[0]), Position(files[-1])
     same_name = first.file.rpartition(".")[0] == start.position.file.rpartition(".")[0]
     return same_name and first.number <= start.position.number <= last.number + 1

@@ -31,18 +31,9 @@ class GtidTracker:
 
         `known` stays False while the list has not come yet. Raises RelayError 003 for a list that can't be read.
         """
-        while len(head) - at >= HEADER_LENGTH:
-            size = int.from_bytes(head[at + 9 : at + 13], "little")
-            if size < HEADER_LENGTH or at + size > len(head):
-                return
-            if head[at + 4] in (_GTID_LIST, _PREVIOUS_GTIDS):
-                try:
-                    self._set = _listed(bytes(head[at : at + size]))
-                except (struct.error, ValueError, IndexError) as error:
-                    raise RelayError("RELAY-003", cause=f"the list of GTIDs at {at}: {error}") from error
-                self.known = True
-                return
-            at += size
+        found = gtids_before(head, at)
+        if found is not None:
+            self._set, self.known = found, True
 
     def add(self, runs: list[tuple[bytes, int, int]]) -> None:
         """Add what `EventChain.take_gtids` gave."""
@@ -52,6 +43,24 @@ class GtidTracker:
             self._set = self._set.add(*((*struct.unpack("<II", origin), last) for origin, _, last in runs))
         else:
             self._set = self._set.add(*((origin_text(origin), first, last) for origin, first, last in runs))
+
+
+def gtids_before(head: memoryview | bytes, at: int) -> GtidSet | None:
+    """The set that a binlog file lists near its start; `head` is the file's beginning, `at` an event's offset.
+
+    None while the list has not come yet. Raises RelayError 003 for a list that can't be read.
+    """
+    while len(head) - at >= HEADER_LENGTH:
+        size = int.from_bytes(head[at + 9 : at + 13], "little")
+        if size < HEADER_LENGTH or at + size > len(head):
+            return None
+        if head[at + 4] in (_GTID_LIST, _PREVIOUS_GTIDS):
+            try:
+                return _listed(bytes(head[at : at + size]))
+            except (struct.error, ValueError, IndexError) as error:
+                raise RelayError("RELAY-003", cause=f"the list of GTIDs at {at}: {error}") from error
+        at += size
+    return None
 
 
 def _listed(event: bytes) -> GtidSet:

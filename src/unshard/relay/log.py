@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,6 +82,43 @@ class RelayLog:
                 self.path(name).unlink()
             sync_folder(self.folder)
         return gone
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierLog:
+    """The files that are left of a server which the relay no longer follows; read as if a relay still wrote them."""
+
+    log: RelayLog
+    written: Position
+
+    @property
+    def upstream(self) -> str:
+        return self.log.sub_directory.uuid
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        """Whether the files reach `position`: at once, for no more of them will come."""
+        del timeout
+        return self.written >= position
+
+    def check(self) -> None:
+        """Raises nothing: no relay runs that could have stopped."""
+
+
+def earlier_log(directory: Path, uuid: str, needed: Iterable[Position]) -> EarlierLog:
+    """The newest sub-directory of that server that has all bytes before `needed`, each in its file.
+
+    Raises RelayError 031 where there is none.
+    """
+    places = tuple(needed)
+    for sub_directory in reversed(read_index(directory)):
+        log = RelayLog(directory, sub_directory)
+        files = [log.path(place.file) for place in places]
+        if sub_directory.uuid != uuid or not all(path.is_file() for path in files):
+            continue
+        if all(path.stat().st_size >= place.offset for path, place in zip(files, places, strict=True)):
+            newest = log.files()[-1]
+            return EarlierLog(log, Position(newest, log.size(newest)))
+    raise RelayError("RELAY-031", Where(position=str(places[-1]), file=str(directory)), values={"uuid": uuid})
 
 
 def _number(path: Path) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from unshard.mysql.flavour import Server, identify
 from unshard.relay.beginning import find_beginning
 from unshard.relay.gtids import GtidTracker
 from unshard.relay.lock import FolderLock
-from unshard.relay.log import RelayLog
+from unshard.relay.log import EarlierLog, RelayLog, earlier_log
 from unshard.relay.meta import SubDirectory
 from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
@@ -68,6 +69,7 @@ class RelayUnit:
 
     Args:
         start: where readers will begin; None: wherever the log is, or the source's newest file in an empty folder.
+        upstream: the uuid of the one server that it is to follow; None: of the first that answers.
         heartbeat_seconds: how often an idle source is to show that it lives.
     """
 
@@ -79,8 +81,10 @@ class RelayUnit:
         start: Location | None,
         *,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        upstream: str | None = None,
     ) -> None:
-        self._source, self._endpoint, self._directory, self._start = source, endpoint, directory, start
+        self._source, self._endpoint, self._directory = source, endpoint, directory
+        self._start, self._expected = start, upstream
         self._heartbeat_seconds = heartbeat_seconds
         self._lock = FolderLock(directory)
         self._log = logger("relay", source=source.source_id)
@@ -116,6 +120,14 @@ class RelayUnit:
         self._thread = threading.Thread(target=self._run, name=f"relay {self._source.source_id}", daemon=True)
         self._thread.start()
 
+    def begin_at(self, start: Location | None, upstream: str) -> None:
+        """Follow another server from the next `start` on: all that was known of the one before is forgotten.
+
+        Called while it is stopped; `start` and `upstream` as in the constructor.
+        """
+        self._start, self._expected = start, upstream
+        self._written = self._sub_directory = self._gtids = None
+
     def stop(self) -> None:
         """End the thread; what was received is durable when this returns. Idempotent."""
         self._stopping.set()
@@ -148,6 +160,20 @@ class RelayUnit:
             self.check()
             raise RelayError("RELAY-019", Where(source=self._source.source_id))
         return RelayLog(self._directory, self._sub_directory)
+
+    @property
+    def upstream(self) -> str:
+        """The uuid of the server whose files `log` has. Raises RelayError 019 before it is known."""
+        return self.log.sub_directory.uuid
+
+    @property
+    def expected(self) -> str | None:
+        """The uuid of the server that it is to follow, where it was told."""
+        return self._expected
+
+    def earlier(self, uuid: str, needed: Iterable[Position]) -> EarlierLog:
+        """What is left on disk of another server's files. Raises RelayError 031 where they don't hold `needed`."""
+        return earlier_log(self._directory, uuid, needed)
 
     def wait_for(self, position: Position, timeout: float) -> bool:
         """Block until all before `position` can be read, the timeout (seconds) passes or the relay stops.
@@ -226,10 +252,11 @@ class RelayUnit:
     def _prepare(self) -> tuple[RelayWriter, Server]:
         with session(self._endpoint, "source") as connection:
             server = identify(connection)
+            expected = self._server.uuid if self._server is not None else self._expected
+            if expected is not None and server.uuid != expected:
+                raise RelayError("RELAY-008", values={"expected": expected, "found": server.uuid})
             if self._server is None:
                 check_requirements(connection, server, self._source.source_id)
-            elif server.uuid != self._server.uuid:
-                raise RelayError("RELAY-008", values={"expected": self._server.uuid, "found": server.uuid})
             # once it has written, readers count on what follows, whatever was asked at first
             start = self._start if self._written is None else Location(self._written, self._gtid_text())
             beginning = find_beginning(self._directory, connection, server, self._source, start)

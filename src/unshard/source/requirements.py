@@ -9,9 +9,10 @@ import re
 from typing import Any
 
 from unshard.errors import RelayError, SourceError, Where
+from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Position
 from unshard.mysql.connection import rows
-from unshard.mysql.flavour import Flavour, Server, binary_logs
+from unshard.mysql.flavour import Flavour, Server, binary_logs, executed_gtids
 
 _GRANT = re.compile(r"^GRANT (?P<what>.+?) ON (?P<on>.+?) TO ", re.IGNORECASE)
 _ROLE = re.compile(r"^GRANT [`'\"]", re.IGNORECASE)
@@ -70,6 +71,26 @@ def missing_privileges(grants: list[str], flavour: Flavour) -> tuple[str, ...]:
     if not somewhere & {"SELECT", "ALL PRIVILEGES", "ALL"}:
         missing.append("SELECT")
     return tuple(missing)
+
+
+def check_holds(connection: Any, server: Server, gtid: str, source: str) -> None:
+    """Raise RelayError 030 when the server's binlog never had all of `gtid`, naming what it lacks.
+
+    For a server that the source has failed over to: what the target holds beyond it was lost upstream.
+    """
+    if server.flavour is Flavour.MARIADB:
+        ((state,),) = rows(connection, "SELECT @@global.gtid_binlog_state")
+        logged = [one for part in str(state or "").split(",") for one in MariadbGtidSet.parse(part).last]
+        lacking = [
+            f"{domain}-{number}-{count}"
+            for domain, number, count in MariadbGtidSet.parse(gtid).last
+            if not any((domain, number) == (d, s) and count <= n for d, s, n in logged)
+        ]
+    else:
+        executed = MysqlGtidSet.parse(executed_gtids(connection, server))
+        lacking = list(filter(None, [str(MysqlGtidSet.parse(gtid).without(executed))]))
+    if lacking:
+        raise RelayError("RELAY-030", Where(source=source), values={"uuid": server.uuid, "gtid": ",".join(lacking)})
 
 
 def check_available(connection: Any, position: Position, source: str) -> None:

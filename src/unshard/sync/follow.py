@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -35,6 +36,42 @@ class Log(Protocol):
 
     def next_file(self, file: str) -> str | None:
         """The name of the file behind `file`, or None where there is none yet."""
+
+
+class Files(Log, Protocol):
+    """The relay log of one server, whole."""
+
+    def files(self) -> tuple[str, ...]:
+        """Its names, oldest first."""
+
+
+class Written(Protocol):
+    """A relay log with its end, which may move on."""
+
+    @property
+    def log(self) -> Files:
+        """The files."""
+
+    @property
+    def written(self) -> Position:
+        """The end of what can be read."""
+
+    @property
+    def upstream(self) -> str:
+        """The uuid of the server whose files these are."""
+
+    def check(self) -> None:
+        """Raise the error that stopped the relay, if one did."""
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        """Whether the log reaches `position` within `timeout` seconds."""
+
+
+class Relay(Written, Protocol):
+    """The relay unit as the sync unit sees it."""
+
+    def earlier(self, uuid: str, needed: Iterable[Position]) -> Written:
+        """The files that another server has left, which must hold all before `needed`. Raises RelayError 031."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Each is one transaction in the target and may be asked for again after a lost co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.retrying import on_target
+from unshard.target.upstream import load_upstream, save_upstream
 from unshard.target.writer import writer
 
 T = TypeVar("T")
@@ -53,7 +54,15 @@ class Journal:
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
         reach("sync-claim-after")
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
-        return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source)), claimed.open_batch
+        return self.checkpoint(), claimed.open_batch
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The source's checkpoint of now."""
+        return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source))
+
+    def upstream(self) -> str | None:
+        """The server that the source's binlog names are of, where it is on record."""
+        return self.on_target(lambda c: load_upstream(c, self.meta, self.source))
 
     def prepared(self) -> dict[str, PreparedXa]:
         """The source's prepared XA transactions, by xid."""
@@ -117,6 +126,27 @@ class Journal:
         self.on_target(attempt)
         self.owed = {}
         reach("sync-move-after")
+
+    def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa]) -> None:
+        """Put the names of another server in the place of those on record, all or nothing.
+
+        `checkpoint` has the tables whose row changes, `prepared` all that are prepared.
+        """
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                self._save(cursor, checkpoint.location, checkpoint.tables)
+                for one in prepared:
+                    keep(cursor, self.meta, self.source, one)
+                save_upstream(cursor, self.meta, self.source, uuid)
+                cursor.execute("COMMIT")
+
+        self.exit_point = checkpoint.exit_point
+        reach("sync-cross-before")
+        self.on_target(attempt)
+        reach("sync-cross-after")
 
     def owe(self, ledger: Mapping[str, Entry]) -> None:
         """Add to the ledger with the next move of the checkpoint."""

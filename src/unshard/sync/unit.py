@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Protocol
 
 from unshard.crash_point import reach
 from unshard.errors import SyncError, TargetError, UnshardError, Where
@@ -21,8 +20,9 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.flow import Flow
-from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
+from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Entry, Report, balance
@@ -37,26 +37,7 @@ from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
 
-IDLE_SECONDS = 0.25
 WHOLE = 1 << 62
-
-
-class Relay(Protocol):
-    """The relay unit as the sync unit sees it."""
-
-    @property
-    def log(self) -> Log:
-        """The files."""
-
-    @property
-    def written(self) -> Position:
-        """The end of what can be read."""
-
-    def check(self) -> None:
-        """Raise the error that stopped the relay, if one did."""
-
-    def wait_for(self, position: Position, timeout: float) -> bool:
-        """Whether the log reaches `position` within `timeout` seconds."""
 
 
 @dataclass(slots=True)
@@ -82,6 +63,9 @@ class SyncUnit:
     _saved: Location = field(init=False)
     _saved_time: float = 0.0
     _left_open: OpenBatch | None = None
+    _upstream: str | None = None
+    _crossing: bool = False
+    _read: Written = field(init=False)
 
     def begin(self, start: Checkpoint | None) -> None:
         """Take the source over and go to its checkpoint, or make `start` its first one, durably.
@@ -99,18 +83,22 @@ class SyncUnit:
             self.journal.on_target(lambda c: refuse_unfinished(c, self.journal.meta, self.source))
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
-        self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
-        self._in_hand = None
-        self._prepared = PreparedXas(self.source, self.journal.prepared())
-        self.statements.restore(checkpoint)
-        self.rules.after = self.statements.after
-        self._at = self._saved = self.meter.location = checkpoint.location
+        self._read, self._upstream, self._crossing = self.relay, self.journal.upstream(), False
+        self._restore(checkpoint)
         self.journal.exact = self.delivery.exactly_once
         if found is None:
             self.journal.move(checkpoint.location, checkpoint.tables)
         elif (found.exit_point, found.exact, found.by_dm) != (self._safe.exit_point, self.journal.exact, False):
             # the row has to be ours before anything is applied: an exit point that says "off" would say so again
             self._move(checkpoint.location)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
+        self._in_hand = None
+        self._prepared = PreparedXas(self.source, self.journal.prepared())
+        self.statements.restore(checkpoint)
+        self.rules.after = self.statements.after
+        self._at = self._saved = self.meter.location = checkpoint.location
         self._saved_time = time.monotonic()
 
     def run(self, stop: Event) -> None:
@@ -119,8 +107,7 @@ class SyncUnit:
         Raises the UnshardError that stopped it; a new `begin` and `run` go on from where it stood.
         """
         try:
-            if self._await(self._at.position, stop) and self._left_open is not None:
-                self._finish(self._left_open, stop)
+            self._resume(stop)
             while not stop.is_set():
                 self._step()
             self._leave()
@@ -131,9 +118,40 @@ class SyncUnit:
             self.meter.doing = "stopped"
             self.journal.drop()
 
+    def _resume(self, stop: Event) -> None:
+        """Finish the batch that was left open, and go over to another server where the source has."""
+        if not self._await(ANY, stop):
+            return
+        batch, before = self._left_open, self._upstream
+        crosses = before is not None and before != self.relay.upstream
+        if crosses and batch is not None and batch.plan["kind"] != "ddl":
+            self._read = self.relay.earlier(str(before), needed_by(batch, self._prepared.known))
+        if (crosses or self._await(self._at.position, stop)) and batch is not None:
+            self._finish(batch, stop)
+        self._read = self.relay
+        if crosses and not stop.is_set():
+            self._cross(str(before), stop)
+
+    def _cross(self, before: str, stop: Event) -> None:
+        """Put the names of the server that the relay follows now in the place of those of `before`."""
+        self.meter.doing = "going over to another server"
+        checkpoint = self.journal.checkpoint()
+        assert checkpoint is not None, "a source whose server is on record has a checkpoint"
+        names = translate(Names(checkpoint, self._prepared.known), before, self.relay, self.source, stop)
+        if names is None:
+            return
+        self._crossing = True  # an error leaves open whose names stand: nothing may be written behind it
+        self.journal.cross(self.relay.upstream, names.checkpoint, names.prepared.values())
+        self._crossing = False
+        found = self.journal.checkpoint()
+        assert found is not None
+        self._restore(found)
+        words = {"before": before, "now": self.relay.upstream, "binlog": str(self._at.position)}
+        logger("sync", source=self.source).info("the source has failed over", **words)
+
     def _step(self) -> None:
         self.relay.check()
-        work = next_work(self.relay.log, self._at, self.relay.written, self._flow.budget_bytes, self.source)
+        work = next_work(self._read.log, self._at, self._read.written, self._flow.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
@@ -221,13 +239,13 @@ class SyncUnit:
         """The end of a prepared transaction: its rows are applied now, or never."""
         xid = work.completed.xid
         if work.completed.committed and xid not in self._prepared.known:
-            found = look_back(self.relay.log, work, self.source)
+            found = look_back(self._read.log, work, self.source)
             if found is None:
                 raise no_prepare(work, self.source)
             self._prepared.known[xid] = found
             self._pass(self._at, prepared=found)
         if work.completed.committed:
-            self._apply(self._prepared.rows(self.relay.log, work))
+            self._apply(self._prepared.rows(self._read.log, work))
         else:
             self._pass(work.end, xid=xid)
         self._prepared.known.pop(xid, None)
@@ -256,7 +274,7 @@ class SyncUnit:
         if not self._await(limit, stop):
             return
         at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
-        work = next_work(self.relay.log, at, limit, WHOLE, self.source)
+        work = next_work(self._read.log, at, limit, WHOLE, self.source)
         if not isinstance(work, Rows) or work.end.position != batch.end:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         # the checkpoint may lie before moves that were never saved, and with it its GTIDs
@@ -270,7 +288,7 @@ class SyncUnit:
         """The same for a batch that is the commit of a prepared transaction."""
         if not self._await(batch.end, stop):
             return
-        work = self._prepared.rows_again(self.relay.log, batch)
+        work = self._prepared.rows_again(self._read.log, batch)
         plan = self.planner.plan_again(work, self._tables(work), self.journal.epoch, batch.batch_id, batch.plan)
         self._run(plan, work)
         self._prepared.known.pop(work.xid, None)
@@ -341,7 +359,7 @@ class SyncUnit:
         Without it, for the target may be out of reach or another process own the source, the next start counts on
         the clock.
         """
-        if self.delivery.exactly_once:
+        if self.delivery.exactly_once or self._crossing:
             return
         if not self._safe.timed(time.monotonic()):
             self._turn(self._safe.beyond(self._in_hand or self._at, safe_mode.ERROR))
@@ -360,8 +378,8 @@ class SyncUnit:
 
     def _await(self, position: Position, stop: Event) -> bool:
         """Wait until the relay log holds `position` again (it may have to be fetched anew); False: stopped first."""
-        while not self.relay.wait_for(position, IDLE_SECONDS):
-            self.relay.check()
+        while not self._read.wait_for(position, IDLE_SECONDS):
+            self._read.check()
             if stop.is_set():
                 return False
         return True

@@ -108,6 +108,12 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (source, xid)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_UPSTREAM = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL PRIMARY KEY,
+    uuid VARCHAR(64) NOT NULL
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,10 @@ class MetaTables:
     def prepared_xa(self) -> str:
         return self.named("prepared_xa")
 
+    @property
+    def upstream(self) -> str:
+        return self.named("upstream")
+
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once."""
         with connection.cursor() as cursor:
@@ -161,6 +171,7 @@ class MetaTables:
                 (_LEFT_OUT, self.left_out),
                 (_MISSING, self.missing),
                 (_PREPARED_XA, self.prepared_xa),
+                (_UPSTREAM, self.upstream),
             ):
                 cursor.execute(statement.format(name=name))
             self._bring_up_to_date(cursor)

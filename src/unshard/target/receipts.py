@@ -75,6 +75,14 @@ def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
     return Claim(epoch, batch_id, OpenBatch(batch_id, begin, end, json.loads(plan)))
 
 
+def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
+    """The GTID set behind the batch that is open; "" where none is, or the source has no GTIDs."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT plan FROM {meta.batch} WHERE source = %s AND state = 'open'", (source,))
+        found = cursor.fetchone()
+    return str(json.loads(found[0]).get("end_gtid", "")) if found else ""
+
+
 def open_batch(connection: Any, meta: MetaTables, source: str, epoch: int, batch: OpenBatch, partitions: int) -> None:
     """Write the plan and reset every partition's receipt. Raises SyncError when another driver took over."""
     with connection.cursor() as cursor:

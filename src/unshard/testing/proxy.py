@@ -39,6 +39,11 @@ class FaultProxy:
         for pair in pairs:
             _drop(*pair)
 
+    def lead_to(self, host: str, port: int) -> None:
+        """Pass new connections to another server, as a name or a virtual address does that moves; cut the others."""
+        self._target = (host, port)
+        self.cut()
+
     def refuse(self, refusing: bool = True) -> None:
         """Cut what is there and, until told otherwise, every new connection at once."""
         self._refusing = refusing

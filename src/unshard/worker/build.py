@@ -91,9 +91,9 @@ def _build(
     beginning.check_load()
     relay = None
     if config.mode in ("incremental", "all"):
-        start = beginning.relay_start()
-        _check_source(config, source, start)
-        relay = RelayUnit(config.source, source, Path(config.source.relay_dir).absolute() / config.source_id, start)
+        start, upstream = _check_source(config, source, beginning)
+        folder = Path(config.source.relay_dir).absolute() / config.source_id
+        relay = RelayUnit(config.source, source, folder, start, upstream=upstream)
     tag = f"unshard-copy-{config.source_id}".replace(",", "_")
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
@@ -117,6 +117,7 @@ def _build(
         UpstreamWatch(source),
         partial(interrupt, spark, tag),
         partial(interrupt, spark, sync_tag),
+        partial(_check_source, config, source, beginning),
     )
 
 
@@ -127,11 +128,21 @@ def _meta_start(config: SubtaskConfig) -> Location | None:
     return Location(Position(start.binlog_name, start.binlog_pos), start.binlog_gtid)
 
 
-def _check_source(config: SubtaskConfig, endpoint: Endpoint, start: Location | None) -> None:
+def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: Beginning) -> tuple[Location | None, str]:
+    """Where the relay has to begin, and the uuid of the server that answers now, which is known to have it.
+
+    That is by GTID alone where the names on record are those of another server.
+    """
     with session(endpoint, "source") as connection:
-        check_requirements(connection, identify(connection), config.source_id)
+        server = identify(connection)
+        check_requirements(connection, server, config.source_id)
+        same = beginning.check_upstream(connection, server, by_gtid=config.source.enable_gtid)
+        start = beginning.relay_start()
+        if start is not None and not same:
+            return beginning.gtid_start(), server.uuid
         if start is not None and not (Path(config.source.relay_dir) / config.source_id).exists():
             check_available(connection, start.position, config.source_id)
+    return start, server.uuid
 
 
 def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunTasks, slots: int) -> DumpUnit:

@@ -6,21 +6,25 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from unshard.dump.metadata import read_header, read_records
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, RelayError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, session
-from unshard.mysql.flavour import current_location, identify
+from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.beginning import file_with_gtids
 from unshard.relay.unit import RelayUnit
+from unshard.source.requirements import check_holds
 from unshard.sync.safe_mode import DUMP
 from unshard.sync.seek import seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import load_prepared
+from unshard.target.receipts import open_batch_gtid
 from unshard.target.takeover import refuse_unfinished_load
+from unshard.target.upstream import load_upstream, save_upstream
 
 LOOK_SECONDS = 0.2
 
@@ -44,6 +48,50 @@ class Beginning:
             self.meta.create(connection)
             return load_checkpoint(connection, self.meta, self.source)
 
+    def check_upstream(self, connection: Any, server: Server, *, by_gtid: bool) -> bool:
+        """Whether the binlog names on record are of `server`, which answers on `connection` now.
+
+        Where there are none yet, the server is put on record. Raises RelayError, where they are of another one: 008
+        without `by_gtid`, 032 where no GTIDs tell the place, 030 where it lacks what the target has.
+        """
+        reached = self._reached()
+        with session(self.target, "target") as here:
+            known = load_upstream(here, self.meta, self.source)
+            if known is None or not reached:
+                with here.cursor() as cursor:
+                    save_upstream(cursor, self.meta, self.source, server.uuid)
+                return True
+        if known == server.uuid:
+            return True
+        where, values = Where(source=self.source), {"expected": known, "found": server.uuid}
+        if not by_gtid:
+            raise RelayError("RELAY-008", where, values=values)
+        for gtid in reached:
+            if not gtid:
+                raise RelayError("RELAY-032", where, values=values)
+            check_holds(connection, server, gtid, self.source)
+        return False
+
+    def _reached(self) -> frozenset[str]:
+        """The GTID sets up to which the target, or the dump, has changes or may have them; "" where none is told.
+
+        Empty where nothing is on record at all.
+        """
+        checkpoint = self.checkpoint()
+        with session(self.target, "target") as connection:
+            applied = open_batch_gtid(connection, self.meta, self.source)
+        if checkpoint is None:
+            header = read_header(self.dump_directory)
+            if header is None:
+                return frozenset()
+            if not header.finished:
+                return frozenset([""])  # its tables would be of two servers
+            checkpoint = self.after_load()
+        exit_point = checkpoint.exit_point
+        places = [checkpoint.location, *(state.location for state in checkpoint.tables.values())]
+        places += [exit_point.location] if exit_point is not None else []
+        return frozenset([place.gtid for place in places if place is not None] + ([applied] if applied else []))
+
     def relay_start(self) -> Location | None:
         """The oldest location that this subtask will read; None for the upstream's present one.
 
@@ -56,6 +104,18 @@ class Beginning:
             return min([checkpoint.location, *(one.begin for one in prepared.values())], key=_place)
         header = read_header(self.dump_directory)
         return header.begin if header is not None else self._meta_location()
+
+    def gtid_start(self) -> Location:
+        """The same for a server with other binlog names: a GTID set without a file.
+
+        A prepared transaction without a GTID was found by looking back from its commit, and is so again.
+        """
+        start = self.relay_start()
+        assert start is not None, "what is on record begins somewhere"
+        checkpoint = self.checkpoint()
+        if not start.gtid and checkpoint is not None:
+            start = checkpoint.location
+        return Location(Position(""), start.gtid)
 
     def from_meta(self, relay: RelayUnit, stop: Event) -> Checkpoint | None:
         """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.

@@ -20,15 +20,20 @@ from threading import Event
 
 from unshard.crash_point import reach
 from unshard.dump.unit import DumpUnit
-from unshard.errors import EngineError, UnshardError
+from unshard.errors import EngineError, RelayError, UnshardError
 from unshard.load.unit import LoadUnit
-from unshard.relay.unit import RelayUnit
+from unshard.log import logger
+from unshard.model.position import Location
+from unshard.relay.unit import LONGEST_WAIT_SECONDS, RelayUnit
+from unshard.retry import pauses
 from unshard.sync.lag import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import Beginning
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.watch import UpstreamWatch
+
+ANOTHER_SERVER = "RELAY-008"
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class Subtask:
     watch: UpstreamWatch | None = None
     interrupt: Callable[[], None] = lambda: None
     interrupt_sync: Callable[[], None] = lambda: None
+    find_source: Callable[[], tuple[Location | None, str]] | None = None
     unit: str = "starting"
     broken_off: bool = False
     since: float = field(default_factory=time.monotonic)
@@ -58,7 +64,7 @@ class Subtask:
         Raises the UnshardError that stopped a unit. May be called again, also in another process.
         """
         try:
-            self._run(stop)
+            self._run_on_any(stop)
         except EngineError:
             if not stop.is_set():
                 raise
@@ -88,6 +94,37 @@ class Subtask:
         if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
         return SubtaskStatus(self.source, self.unit, seconds)
+
+    def _run_on_any(self, stop: Event) -> None:
+        """Run on, also where another server takes the source's place, as far as that may be (`find_source`)."""
+        while True:
+            try:
+                return self._run(stop)
+            except RelayError as error:
+                if error.code != ANOTHER_SERVER or self.relay is None or self.find_source is None:
+                    raise
+                if error.values["expected"] != self.relay.expected:
+                    raise  # it is the relay folder that is another server's
+                logger("subtask", source=self.source).warning("another server answers", error=str(error))
+                self.relay.stop()
+                if not self._begin_relay_anew(self.relay, self.find_source, stop):
+                    return None
+
+    def _begin_relay_anew(
+        self, relay: RelayUnit, find_source: Callable[[], tuple[Location | None, str]], stop: Event
+    ) -> bool:
+        """Tell the relay which server to follow, and from where; False: stopped while none could be asked."""
+        for wait_seconds in pauses(LONGEST_WAIT_SECONDS):
+            if stop.is_set():
+                return False
+            try:
+                relay.begin_at(*find_source())
+                return True
+            except UnshardError as error:
+                if not error.retryable:
+                    raise
+            stop.wait(wait_seconds)
+        return False
 
     def _run(self, stop: Event) -> None:
         checkpoint = self.beginning.checkpoint()

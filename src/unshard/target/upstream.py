@@ -1,0 +1,24 @@
+"""Which server a source's binlog names are of: those in its checkpoint, its open batch and its prepared transactions.
+
+Written at a task's first contact with its source, and changed in the transaction that translates those names when the
+source has failed over to another server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unshard.target.meta import MetaTables
+
+
+def load_upstream(connection: Any, meta: MetaTables, source: str) -> str | None:
+    """The server on record (`mysql.flavour.identify`), or None."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT uuid FROM {meta.upstream} WHERE source = %s", (source,))
+        found = cursor.fetchone()
+    return str(found[0]) if found else None
+
+
+def save_upstream(cursor: Any, meta: MetaTables, source: str, uuid: str) -> None:
+    """Put a server on record, in the caller's transaction. May run twice."""
+    cursor.execute(f"REPLACE INTO {meta.upstream} (source, uuid) VALUES (%s, %s)", (source, uuid))

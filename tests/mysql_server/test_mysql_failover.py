@@ -1,0 +1,91 @@
+"""A MySQL source fails over to its replica, and back: by GTID sets, with XA transactions and compressed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from proof import assert_exactly_once
+from task_runs import TaskFiles, TaskRun
+from unshard.errors import RelayError
+from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+XA = ("XA START '{x}'", "INSERT INTO {table} (k, c, pad) VALUES (7, '{x}', 'xa')", "XA END '{x}'", "XA PREPARE '{x}'")
+
+
+def follow(replica: MysqlServer, primary: MysqlServer) -> None:
+    replica.run(
+        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={primary.port}, SOURCE_USER='root',"
+        " SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
+        "START REPLICA",
+    )
+
+
+def promote(replica: MysqlServer, primary: MysqlServer) -> None:
+    ((executed,),) = primary.query("SELECT @@global.gtid_executed")
+    assert replica.query("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 30)", (executed,)) == [(0,)]
+    replica.run("STOP REPLICA", "RESET REPLICA ALL")
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[MysqlServer, MysqlServer]]:
+    with MysqlServer() as primary, MysqlServer({"binlog_transaction_compression": "ON"}) as replica:
+        replica.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+        follow(replica, primary)
+        yield primary, replica
+
+
+def test_there_and_back(
+    pair: tuple[MysqlServer, MysqlServer],
+    mysql_target: MysqlServer,
+    schema: str,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    primary, replica = pair
+    work = Workload(primary, WorkPlan(schema, threads=1, large_rows=100))
+    work.create()
+    work.fill(200)
+    name = work.plan.names[0]
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": primary},
+        mysql_target,
+        (f"{schema}_1",),
+        source={"enable-gtid": True},
+        syncer={"compact": False},
+    ).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        work.run(transactions=20)
+        primary.run(*(line.format(x="one", table=name.quoted) for line in XA))
+        run.catch_up()
+    work.run(transactions=20)
+    promote(replica, primary)
+    work.server = replica
+    replica.run("XA COMMIT 'one'")
+    work.run(transactions=20)
+    heir = replace(files, sources={"s1": replica})
+    with pytest.raises(RelayError, match="RELAY-008"):
+        TaskRun(replace(heir, source={}).write(), spark)
+    with TaskRun(heir.write(), spark) as run:
+        run.catch_up()
+        work.run(transactions=20)
+        run.catch_up()
+    with pytest.raises(RelayError, match="RELAY-030"):
+        TaskRun(files.write(), spark)
+    follow(primary, replica)
+    promote(primary, replica)
+    work.server = primary
+    work.run(transactions=20)
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    assert_exactly_once(primary, mysql_target, work.plan.names)

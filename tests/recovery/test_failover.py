@@ -1,0 +1,187 @@
+"""A source fails over to its replica: the task goes on there by GTID, or says why it can't."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from pyspark.sql import SparkSession
+
+from proof import assert_exactly_once
+from task_runs import Command, TaskFiles, TaskRun, wait_until
+from unshard.errors import RelayError, UnshardError
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.proxy import FaultProxy
+from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+CROSS_PLACES = ("sync-cross-before", "sync-cross-after")
+XA = (
+    "XA START '{x}'",
+    "INSERT INTO {table} (k, c, pad) VALUES (7, '{x}', 'xa')",
+    "XA END '{x}'",
+    "XA PREPARE '{x}'",
+)
+
+
+class Pair:
+    """A primary and its replica, which may be promoted."""
+
+    def __init__(self, primary: MariadbServer, replica: MariadbServer) -> None:
+        self.primary, self.replica = primary, replica
+        replica.run(
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, MASTER_USER='root',"
+            " MASTER_USE_GTID=slave_pos",
+            "START SLAVE",
+        )
+
+    def catch_up(self) -> None:
+        ((end,),) = self.primary.query("SELECT @@gtid_binlog_pos")
+        ((left,),) = self.replica.query("SELECT MASTER_GTID_WAIT(%s, 30)", (end,))
+        assert left == 0
+
+    def promote(self) -> None:
+        """The primary is gone; the replica has all of it, in other files at other offsets."""
+        self.catch_up()
+        self.replica.run("STOP SLAVE", "RESET SLAVE ALL")
+        self.primary.kill()
+
+
+def failure(files: TaskFiles, spark: SparkSession) -> UnshardError:
+    """What a run of the task fails with."""
+    found = TaskRun(files, spark).start().error()
+    assert isinstance(found, UnshardError)
+    return found
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with MariadbServer() as primary, MariadbServer({"log_slave_updates": "ON"}) as replica:
+        replica.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+        yield Pair(primary, replica)
+
+
+@pytest.fixture
+def work(pair: Pair, schema: str) -> Workload:
+    made = Workload(pair.primary, WorkPlan(schema, threads=1, large_rows=100))
+    made.create()
+    made.fill(300)
+    return made
+
+
+@pytest.fixture
+def files(work: Workload, pair: Pair, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    source = {"enable-gtid": True}
+    servers = {"s1": pair.primary}
+    return TaskFiles(tmp_path, schema, servers, target, (f"{schema}_1",), syncer=syncer, source=source).write()
+
+
+def over(files: TaskFiles, pair: Pair) -> TaskFiles:
+    """The same task, whose source file leads to the replica."""
+    return replace(files, sources={"s1": pair.replica}).write()
+
+
+def test_a_task_goes_on_with_the_promoted_replica(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        work.run(transactions=30)
+        run.catch_up()
+    work.run(transactions=30)
+    pair.promote()
+    work.server = pair.replica
+    work.run(transactions=30)
+    with TaskRun(over(files, pair), spark) as run:
+        run.catch_up()
+        work.run(transactions=30)
+        run.catch_up()
+    with TaskRun(over(files, pair), spark) as run:
+        run.catch_up()
+    assert_exactly_once(pair.replica, target, work.plan.names)
+
+
+def test_a_name_that_moves_in_the_middle_of_a_batch(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    with FaultProxy("127.0.0.1", pair.primary.port) as proxy:
+        database = {"host": "127.0.0.1", "user": "root", "port": proxy.port}
+        named = replace(files, source={**files.source, "from": database}).write()
+        with TaskRun(named, spark) as run:
+            run.catch_up()
+            with row_held(target, name.quoted):
+                pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id < 50")
+                wait_until(lambda: stands_still(target), "in the middle of a batch")
+                pair.promote()
+                proxy.lead_to("127.0.0.1", pair.replica.port)
+                work.server = pair.replica
+                work.run(transactions=20)
+            run.files = replace(named, sources={"s1": pair.replica})
+            run.catch_up()
+            work.run(transactions=20)
+            run.catch_up()
+    assert_exactly_once(pair.replica, target, work.plan.names)
+
+
+def test_what_is_refused(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """A source that can't be gone over to changes nothing, and the old one still can."""
+    name = work.plan.names[0]
+    with TaskRun(files, spark) as run:
+        pair.catch_up()
+        pair.replica.run("STOP SLAVE")
+        pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 20")
+        run.catch_up()
+    for by_gtid, code in ((False, "RELAY-008"), (True, "RELAY-030")):
+        rmtree(files.folder / "relay")
+        with pytest.raises(RelayError, match=code):
+            TaskRun(replace(over(files, pair), source={"enable-gtid": by_gtid}).write(), spark)
+        with TaskRun(files.write(), spark) as run:
+            run.catch_up()
+    pair.replica.run("SET SESSION gtid_domain_id = 5", "CREATE DATABASE its_own", "START SLAVE")
+    pair.promote()
+    assert failure(over(files, pair), spark).code == "SYNC-061"
+
+
+def test_prepared_transactions_and_deaths_on_the_way(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    name = work.plan.names[0]
+    undone = f"{name.schema}.undone"
+    pair.primary.run(f"CREATE TABLE {undone} LIKE {name.quoted}")
+    with Command(files) as command:
+        command.catch_up()
+        for xid, table in (("kept", name.quoted), ("undone", undone)):
+            pair.primary.run(*(line.format(x=xid, table=table) for line in XA))
+        pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 20")
+        command.catch_up()
+        with row_held(target, name.quoted):
+            pair.primary.run(f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 200")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            command.kill()
+    pair.promote()
+    pair.replica.run("XA COMMIT 'kept'", "XA ROLLBACK 'undone'", f"UPDATE {name.quoted} SET k = k + 1 WHERE id < 90")
+    heir = over(files, pair)
+    relay, aside = files.folder / "relay", files.folder / "aside"
+    relay.rename(aside)
+    assert failure(heir, spark).code == "RELAY-031"
+    rmtree(relay)
+    aside.rename(relay)
+    for place in CROSS_PLACES:
+        with Command(heir, crash_at=place) as command:
+            command.dies(place)
+    with Command(heir) as command:
+        command.catch_up()
+        command.interrupt()
+        assert command.wait() == 0, command.text
+    assert_exactly_once(pair.replica, target, work.plan.names)
+    assert target.query(f"SELECT COUNT(*) FROM {name.quoted} WHERE pad = 'xa'") == [(1,)]
+    assert target.query(f"SELECT COUNT(*) FROM {undone}") == [(0,)]

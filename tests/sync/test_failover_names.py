@@ -1,0 +1,136 @@
+"""Names of one server's binlog become places in another's, by GTID: what is found, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from unshard.binlog.xa import xid_text
+from unshard.errors import RelayError, SyncError
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.sync.failover import Names, translate
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
+from unshard.target.prepared_xa import PreparedXa
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+
+OLD = "old-bin.000009"
+
+
+class OwnFiles:
+    """A server's own binlog files from `first` on, as a relay would have them."""
+
+    upstream = "0-2"
+
+    def __init__(self, server: MariadbServer, first: str) -> None:
+        self.paths = {path.name: path for path in server.binlog_files() if path.name >= first}
+        ((name, offset, *_),) = server.query("SHOW MASTER STATUS")
+        self.written = Position(name, int(offset))
+        self.log = self
+
+    def path(self, file: str) -> Path:
+        return self.paths[file]
+
+    def files(self) -> tuple[str, ...]:
+        return tuple(sorted(self.paths))
+
+    def next_file(self, file: str) -> str | None:
+        later = [name for name in self.files() if name > file]
+        return later[0] if later else None
+
+    def check(self) -> None:
+        """Nothing stops it."""
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        raise AssertionError(f"all is there, but {position} was waited for {timeout} s")
+
+
+Marks = dict[str, Location]
+
+
+@pytest.fixture
+def marks(source_server: MariadbServer, schema: str) -> Marks:
+    """Places of the server: behind an insert, behind a prepare, behind one more insert in the next file."""
+    server = source_server
+    found: Marks = {}
+
+    def mark(name: str) -> None:
+        ((file, offset, *_),) = server.query("SHOW MASTER STATUS")
+        ((gtid,),) = server.query("SELECT BINLOG_GTID_POS(%s, %s)", (file, offset))
+        found[name] = Location(Position(file, int(offset)), gtid)
+
+    table = f"{schema}.t"
+    server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY)", "FLUSH BINARY LOGS")
+    server.run(f"INSERT INTO {table} VALUES (1)")
+    mark("insert")
+    server.run(
+        f"XA START '{schema}'", f"INSERT INTO {table} VALUES (2)", f"XA END '{schema}'", f"XA PREPARE '{schema}'"
+    )
+    mark("prepare")
+    server.run("FLUSH BINARY LOGS", f"INSERT INTO {table} VALUES (3)")
+    mark("later")
+    server.run(f"XA ROLLBACK '{schema}'", f"INSERT INTO {table} VALUES (4)")
+    return found
+
+
+@pytest.fixture
+def relay(source_server: MariadbServer, marks: Marks) -> OwnFiles:
+    return OwnFiles(source_server, marks["insert"].position.file)
+
+
+def elsewhere(location: Location, offset: int) -> Location:
+    return Location(Position(OLD, offset), location.gtid)
+
+
+def prepared(xid: str) -> dict[str, PreparedXa]:
+    """What is on record of a transaction that is prepared there."""
+    text = xid_text(xid.encode(), b"", 1)
+    return {text: PreparedXa(text, Location(Position(OLD, 100), "0-1-1"), 500)}
+
+
+def test_all_names_find_their_places(relay: OwnFiles, schema: str, marks: Marks) -> None:
+    one, other = (Table(TableName(schema, name), ()) for name in "tu")
+    tables = {
+        one.name: TableCheckpoint(one, elsewhere(marks["later"], 900)),
+        other.name: TableCheckpoint(other, elsewhere(marks["insert"], 100)),
+    }
+    end = ExitPoint(elsewhere(marks["later"], 900), "dump")
+    old = Checkpoint(elsewhere(marks["prepare"], 500), tables, end)
+    found = translate(Names(old, prepared(schema)), "0-1", relay, "s1", Event())
+    assert found is not None
+    start_of_next_file = Position(marks["later"].position.file)
+    assert found.checkpoint.location == Location(start_of_next_file, marks["prepare"].gtid)
+    assert found.checkpoint.tables[one.name] == TableCheckpoint(one, marks["later"])
+    assert found.checkpoint.tables[other.name] == TableCheckpoint(other)
+    assert found.checkpoint.exit_point == ExitPoint(marks["later"], "dump")
+    (moved,) = found.prepared.values()
+    assert (moved.begin, moved.end) == (marks["insert"], marks["prepare"].position.offset)
+
+
+def test_a_prepare_that_the_new_server_does_not_have(relay: OwnFiles, schema: str, marks: Marks) -> None:
+    old = Checkpoint(elsewhere(marks["insert"], 100))
+    with pytest.raises(SyncError, match="SYNC-062"):
+        translate(Names(old, prepared(schema)), "0-1", relay, "s1", Event())
+
+
+def test_a_place_without_gtids(relay: OwnFiles, marks: Marks) -> None:
+    old = Checkpoint(elsewhere(marks["insert"], 100), exit_point=ExitPoint(Location(Position(OLD, 900))))
+    with pytest.raises(RelayError, match=r"RELAY-032.*began with server 0-1, now 0-2 answers"):
+        translate(Names(old, {}), "0-1", relay, "s1", Event())
+
+
+def test_transactions_in_another_order(relay: OwnFiles, marks: Marks) -> None:
+    """Of two domains the old server had the later one first: no place is behind just that."""
+    gtid = f"{marks['insert'].gtid},77-1-5"
+    with pytest.raises(SyncError, match=r"SYNC-061.*77-1-5"):
+        translate(Names(Checkpoint(Location(Position(OLD), gtid)), {}), "0-1", relay, "s1", Event())
+
+
+def test_it_can_be_stopped(relay: OwnFiles, marks: Marks) -> None:
+    stop = Event()
+    stop.set()
+    assert translate(Names(Checkpoint(elsewhere(marks["insert"], 100)), {}), "0-1", relay, "s1", stop) is None
