@@ -23,7 +23,7 @@ def test_defaults(files: Any) -> None:
     subtask = plan_one(files)
     assert subtask.dumper.model_dump() == {
         "threads": 4, "format": "parquet", "chunk_bytes": 64 << 20, "statement_bytes": 1_000_000, "rows": 50_000,
-        "where": "", "consistency": "auto", "databases": (), "tables": (),
+        "where": "", "consistency": "auto", "databases": (), "tables": (), "filters": (),
     }  # fmt: skip
     assert subtask.loader.model_dump() == {
         "pool_size": 16, "directory": "./dumped_data.t/s1", "on_duplicate": "error",

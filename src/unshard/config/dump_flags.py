@@ -7,16 +7,43 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
+from unshard.config.table_filter_syntax import read_rules
+
 _FLAGS = {
     "-B": "databases", "--database": "databases",
     "-T": "tables", "--tables-list": "tables",
+    "-f": "filter", "--filter": "filter",
     "-F": "filesize", "--filesize": "filesize",
     "-r": "rows", "--rows": "rows",
     "-s": "statement-size", "--statement-size": "statement-size",
+    "-t": "threads", "--threads": "threads",
     "--where": "where",
     "--consistency": "consistency",
-    "--no-locks": "no-locks",
 }  # fmt: skip
+_SWITCHES = {
+    "--no-locks": "no-locks",
+    "-W": "no-views", "--no-views": "no-views",
+    "--escape-backslash": "escape-backslash",
+    "--transactional-consistency": "transactional-consistency",
+}  # fmt: skip
+"""Flags without a value; but for --no-locks they ask for what is done anyway, unless they are set to false."""
+
+_REASONS = {
+    **dict.fromkeys(("-m", "--no-schemas"), "the load makes the tables by their structures"),
+    **dict.fromkeys(("-d", "--no-data"), "a task without its rows has nothing to follow from"),
+    **dict.fromkeys(("-S", "--sql"), "whole tables are copied, or rows by --where"),
+    **dict.fromkeys(("-x", "--regex"), "write --filter with /…/"),
+    **dict.fromkeys(("-o", "--output", "--outputdir"), "`dir` under loaders names the folder"),
+    **dict.fromkeys(("-c", "--compress"), "Parquet files are compressed as they are"),
+    **dict.fromkeys(("--ca", "--cert", "--key"), "`security` under `from` of the source file has them"),
+    **dict.fromkeys(
+        ("-h", "--host", "-P", "--port", "-u", "--user", "-p", "--password"), "`from` of the source file has it"
+    ),
+    "--snapshot": "only TiDB reads the past",
+    "--case-sensitive": "`case-sensitive` of the task says it",
+}
+"""Flags of mydumper and dumpling that users ask for, and why they are not taken."""
+
 Consistency = Literal["auto", "none", "flush", "lock"]
 _CONSISTENCY: dict[str, Consistency] = {"auto": "auto", "none": "none", "flush": "flush", "lock": "lock"}
 _SIZE = re.compile(r"(\d+)\s*(?:(k|m|g|t)(?:i?b)?|b)?", re.IGNORECASE)
@@ -34,6 +61,8 @@ class DumpFlags:
 
     databases: tuple[str, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
+    filters: tuple[str, ...] = ()
+    threads: int | None = None
     chunk_bytes: int | None = None
     rows: int | None = None
     statement_bytes: int | None = None
@@ -42,12 +71,17 @@ class DumpFlags:
 
 
 def parse_flags(text: str) -> DumpFlags:
-    """Read `extra-args`. Raises ValueError naming the flag; values are never quoted, they may be secrets."""
-    given = _given(text)
+    """Read `extra-args`, and the files that `--filter @FILE` names.
+
+    Raises ValueError naming the flag; values are never quoted, they may be secrets.
+    """
+    given, filters = _given(text)
     if "no-locks" in given:
         if "consistency" in given:
             raise ValueError("--no-locks and --consistency say the same; keep one")
         given["consistency"] = "none"
+    if filters and "tables" in given:
+        raise ValueError("-T and --filter both choose tables; keep one")
     consistency = given.get("consistency")
     if consistency == "snapshot":
         raise UnsupportedFlag("--consistency snapshot; write auto, flush, lock or none")
@@ -57,6 +91,8 @@ def parse_flags(text: str) -> DumpFlags:
     return DumpFlags(
         databases=databases,
         tables=_tables(_names(given.get("tables", "")), databases),
+        filters=tuple(rule for value in filters for rule in read_rules(value)),
+        threads=_number(given["threads"], "-t/--threads") if "threads" in given else None,
         chunk_bytes=parse_size(given["filesize"]) if "filesize" in given else None,
         rows=_number(given["rows"], "-r/--rows") if "rows" in given else None,
         statement_bytes=_number(given["statement-size"], "-s/--statement-size") if "statement-size" in given else None,
@@ -75,31 +111,45 @@ def parse_size(text: str) -> int:
     return int(match[1]) << _SHIFT[(match[2] or "").lower()]
 
 
-def _given(text: str) -> dict[str, str]:
+def _given(text: str) -> tuple[dict[str, str], list[str]]:
+    """Values by name, and those of --filter, which may be given again and again."""
     try:
         words = shlex.split(text)
     except ValueError:
         raise ValueError("a quote is not closed; write each value with a space or in one pair of quotes") from None
     given: dict[str, str] = {}
+    filters: list[str] = []
     while words:
         word = words.pop(0)
         flag, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
         if not flag.startswith("-"):
-            raise ValueError("a value without a flag before it; write -B, -T, -F, -r, -s, --where or --consistency")
-        if flag not in _FLAGS:
-            raise UnsupportedFlag(f"{flag}; take it out")
-        name = _FLAGS[flag]
+            raise ValueError("a value without a flag before it; write -B, -T, -f, -F, -r, -s, --where or --consistency")
+        name = _FLAGS.get(flag) or _SWITCHES.get(flag)
+        if name is None:
+            reason = f": {_REASONS[flag]}" if flag in _REASONS else ""
+            raise UnsupportedFlag(f"{flag}{reason}; take it out")
         if name in given:
             raise ValueError(f"{flag} is given twice; keep one")
-        if name == "no-locks":
-            if equals:
-                raise ValueError("--no-locks takes no value")
+        if flag in _SWITCHES:
+            value = _switch(flag, value.removeprefix("="))
         elif not equals:
             if not words:
                 raise ValueError(f"{flag} needs a value")
             value = words.pop(0)
-        given[name] = value
-    return given
+        value = value if word.startswith("--") else value.removeprefix("=")
+        if name == "filter":
+            filters.append(value)
+        else:
+            given[name] = value
+    return given, filters
+
+
+def _switch(flag: str, value: str) -> str:
+    if value not in ("", "true", "false"):
+        raise ValueError(f"{flag} takes no value")
+    if value == "false":
+        raise UnsupportedFlag(f"{flag}=false; take it out")
+    return "true"
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -28,7 +28,11 @@ DEFAULT_STATEMENT_BYTES = 1_000_000
 
 
 class DumperSettings(Section):
-    """The dump of one source. `databases` and `tables` (schema, table), when set, stand in for the allow list."""
+    """The dump of one source.
+
+    `databases`, `tables` (schema, table) and `filters` (rules of a table filter) stand in for the block-allow list
+    when one of them is set.
+    """
 
     threads: int
     format: DumpFormat
@@ -39,6 +43,7 @@ class DumperSettings(Section):
     consistency: Consistency = "auto"
     databases: tuple[str, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
+    filters: tuple[str, ...] = ()
 
 
 class LoaderSettings(Section):
@@ -189,7 +194,7 @@ def _dumper(named: Mapping[str, DumperConfig], instance: InstanceConfig) -> Dump
     config = named[name] if name else instance.mydumper or DumperConfig()
     flags = config.flags
     return DumperSettings(
-        threads=instance.mydumper_thread or config.threads,
+        threads=instance.mydumper_thread or flags.threads or config.threads,
         format=config.format,
         chunk_bytes=flags.chunk_bytes or parse_size(config.chunk_filesize),
         statement_bytes=flags.statement_bytes or config.statement_size or DEFAULT_STATEMENT_BYTES,
@@ -198,6 +203,7 @@ def _dumper(named: Mapping[str, DumperConfig], instance: InstanceConfig) -> Dump
         consistency=flags.consistency or "auto",
         databases=flags.databases,
         tables=flags.tables,
+        filters=flags.filters,
     )
 
 

@@ -20,6 +20,7 @@ DEFAULT_ROWS = 50_000
 """Rows of one chunk of a dump where neither `rows` nor `-r` says."""
 
 _GIVEN_TWICE = {
+    "threads": "threads",
     "rows": "rows",
     "where": "where",
     "statement_size": "statement_bytes",
@@ -58,9 +59,10 @@ class DumperConfig(Section):
     extra_args: str = Field(
         default="",
         description="Flags of mydumper and dumpling: `-B/--database`, `-T/--tables-list`, `-F/--filesize`, "
-        "`-r/--rows`, `-s/--statement-size`, `--where`, `--consistency auto|none|flush|lock`, `--no-locks`. `-B` "
-        "and `-T` stand in for the block-allow list in the dump, and in the dump only. Another flag is refused.",
-        examples=["-B shop -T order_1,order_2", "--consistency none"],
+        "`-f/--filter`, `-r/--rows`, `-s/--statement-size`, `-t/--threads`, `--where`, `--consistency "
+        "auto|none|flush|lock`, `--no-locks`, `-W/--no-views`. `-B`, `-T` and `-f` stand in for the block-allow list "
+        "in the dump, and in the dump only. Another flag is refused with the reason.",
+        examples=["-B shop -T order_1,order_2", "--filter 'shop.*,!shop.tmp_*'", "--consistency none"],
     )
     format: DumpFormat = Field(
         default="parquet", description="Kind of data files: typed and small, or SQL as mydumper's."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unshard.dump.metadata import Dump, DumpResult
 from unshard.model.table import Table, TableName
+from unshard.transform.block_allow import BlockAllowList
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +61,13 @@ def contents_of(dump: Dump) -> Contents:
         for name, record in sorted(dump.records.items())
     )
     return Contents(dump.directory, dump.header.run, dump.result, dict(dump.header.databases), tables)
+
+
+def allowed(contents: Contents, allow: BlockAllowList) -> Contents:
+    """What the list lets through. A schema goes with its tables; one that has none in the dump is judged by itself."""
+    tables = tuple(table for table in contents.tables if allow.allows(table.name))
+    shut = {table.name.schema for table in contents.tables} - {table.name.schema for table in tables}
+    databases = {
+        name: sql for name, sql in contents.databases.items() if name not in shut and allow.allows_schema(name)
+    }
+    return replace(contents, databases=databases, tables=tables)

@@ -15,7 +15,7 @@ from unshard.dump.plan import shares
 from unshard.dump.unit import RunTasks
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
-from unshard.load.contents import Contents, contents_of
+from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.foreign import read_foreign
 from unshard.load.structure import Route, Rules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
@@ -24,6 +24,7 @@ from unshard.model.progress import Progress
 from unshard.model.table import TableName
 from unshard.mysql.connection import LOOK_SECONDS, Endpoint, rows, session
 from unshard.retry import retrying
+from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
 
@@ -58,7 +59,7 @@ class LoadUnit:
     """One source's load.
 
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` what of its names
-    goes along.
+    goes along. Files of tables that `allow` keeps out are passed over.
     """
 
     def __init__(
@@ -70,12 +71,14 @@ class LoadUnit:
         mapping_for: Callable[[TableName], ColumnMapping | None],
         run_tasks: RunTasks,
         extracted: Callable[[TableName], tuple[Extracted, ...]] = lambda name: (),
+        allow: BlockAllowList | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
         self._rules = Rules(route, mapping_for, extracted)
         self._run_tasks = run_tasks
+        self._allow = allow or BlockAllowList()
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
 
@@ -117,7 +120,7 @@ class LoadUnit:
             self._tables.create(connection)
             if self._tables.read_status(connection) == FINISHED:
                 return None
-            contents = open_contents(self._settings.directory)
+            contents = allowed(open_contents(self._settings.directory), self._allow)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
             ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
             self._tables.write_status(connection, RUNNING)

@@ -45,6 +45,7 @@ from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.route import Router
+from unshard.transform.table_filter import TableFilter
 from unshard.worker.known_tables import check_rules, marks_of
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
@@ -168,12 +169,18 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
 
 
 def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
-    """Which tables the dump takes: `-B` and `-T` stand in for the block-allow list, in the dump only."""
+    """Which tables the dump takes: `-B`, `-T` and `-f` stand in for the block-allow list, in the dump only."""
     databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
-    if not databases and not tables:
+    chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
+    if not databases and not tables and chosen is None:
         return BlockAllowList(config.block_allow, config.case_sensitive).allows
     everything = BlockAllowList()
-    return lambda name: everything.allows(name) and (name in tables if tables else name.schema in databases)
+    return lambda name: (
+        everything.allows(name)
+        and (not databases or name.schema in databases)
+        and (not tables or name in tables)
+        and (chosen is None or chosen.takes(name))
+    )
 
 
 def _load(
@@ -189,6 +196,7 @@ def _load(
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
         lambda name: router.extracted(name, config.source_id),
+        BlockAllowList(config.block_allow, config.case_sensitive),
     )
 
 
