@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from unshard.dump.lock_free import reader
+from unshard.dump.locked import ChunkWork, _lock
 from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
@@ -31,6 +33,11 @@ def dump(endpoint: Endpoint, table: TableName, folder: Path, consistency: str, t
     settings = DumpSettings(folder, threads=2, rows=700, consistency=consistency)  # type: ignore[arg-type]
     allows = table.__eq__
     return DumpUnit(endpoint, "s1", settings, allows, tasks, wait, slots=2)  # type: ignore[arg-type]
+
+
+def long_wait() -> None:
+    time.sleep(2.5)
+    wait()
 
 
 def test_a_dump_that_outlasts_the_idle_timeout(source_server: MariadbServer, table: TableName, tmp_path: Path) -> None:
@@ -76,3 +83,24 @@ def test_it_gives_up(
         assert proxy.accepted == ATTEMPTS
         proxy.refuse(False)
         assert set(unit.run().tables) == {table}
+
+
+def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
+    source_server: MariadbServer, table: TableName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unshard.dump.locked.LOCK_IDLE_SECONDS", 1)
+    begun = []
+
+    def counted(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
+        begun.append(task)
+        return run_tasks(payloads, task, barrier=barrier)
+
+    settings = DumpSettings(tmp_path / "dump", threads=1, consistency="flush")
+    DumpUnit(source_server.endpoint, "s1", settings, table.__eq__, counted, long_wait, slots=1).run()
+    assert len(begun) == 1
+
+    work = ChunkWork(0, source_server.endpoint, tmp_path, "", "flush", (), (), (table,), "", settings.limits, wait)
+    with reader(source_server.endpoint, text=True) as silent:
+        _lock(silent, work)
+        waiting = f"SET STATEMENT lock_wait_timeout = 10 FOR INSERT INTO {table.quoted} VALUES (0, 'waits a second')"
+        source_server.run(waiting)

@@ -11,11 +11,12 @@ The steps of a locked dump, in which `wait` is the barrier of all tasks:
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import MySQLdb
 
@@ -29,8 +30,14 @@ from unshard.errors import DumpError, Where
 from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
+from unshard.mysql.failures import ends_connection
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import ask, list_names, locate, next_counter, start_snapshot
+
+LOCK_IDLE_SECONDS = 60
+"""So long writers wait at most for a dump whose machine died, or whose network is gone without a word."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +128,11 @@ def _dump_locked(work: ChunkWork) -> Share:
 def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share:
     plain = stack.enter_context(reader(work.endpoint, text=True))
     bulk = stack.enter_context(reader(work.endpoint, text=False))
-    lock = stack.enter_context(reader(work.endpoint, text=True)) if work.index == 0 else None
-    if lock is not None:
-        _lock(lock, work)
+    lock = None
+    if work.index == 0:
+        holder = stack.enter_context(reader(work.endpoint, text=True))
+        _lock(holder, work)
+        lock = stack.enter_context(_signs_of_life(holder))
     wait()
     start_snapshot(bulk)
     for name in sorted({chunk.table for chunk in work.chunks}.union(work.tables)):
@@ -133,10 +142,10 @@ def _steps(work: ChunkWork, stack: ExitStack, wait: Callable[[], None]) -> Share
     location: Location | None = None
     listed: tuple[TableName, ...] = ()
     if lock is not None:
-        location, listed = locate(lock), list_names(lock)
+        location, listed = lock(locate), lock(list_names)
     wait()
     if lock is not None:
-        ask(lock, "UNLOCK TABLES")
+        lock(lambda holder: ask(holder, "UNLOCK TABLES"))
     files += [_dump_chunk(work, bulk, structures, chunk) for chunk in work.chunks if chunk.transactional]
     tables = tuple((structures.of(name), next_counter(plain, name)) for name in work.tables)
     return Share(tuple(files), tables, location, listed)
@@ -151,15 +160,48 @@ def _dump_unlocked(work: ChunkWork) -> Share:
 
 
 def _lock(connection: Any, work: ChunkWork) -> None:
-    """Hold writers back. Raises DumpError DUMP-004 when the server doesn't grant it in time or at all."""
+    """Hold writers back; the source lets them go when it hears nothing of us for LOCK_IDLE_SECONDS.
+
+    Raises DumpError DUMP-004 when the server doesn't grant it in time or at all.
+    """
     statement = "FLUSH TABLES WITH READ LOCK"
     if work.consistency == "lock":
         statement = "LOCK TABLES " + ", ".join(f"{name.quoted} READ" for name in work.all_tables)
     try:
+        ask(connection, f"SET @@session.wait_timeout = {LOCK_IDLE_SECONDS}")
         ask(connection, statement)
     except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
         cause = f"{error.args[0]}: {error.args[-1]}"
         raise DumpError("DUMP-004", cause=cause, values={"statement": statement[:200]}) from error
+
+
+@contextmanager
+def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result]], Result]]:
+    """Keep the connection that holds the lock from idling, however long the others read under it.
+
+    Gives what calls a function with the connection. A connection that is lost is met by the next such call: the
+    location is worth nothing unless the lock was held until it was let go.
+    """
+    in_use, ended = threading.Lock(), threading.Event()
+
+    def call(operation: Callable[[Any], Result]) -> Result:
+        with in_use:
+            return operation(connection)
+
+    def signal() -> None:
+        with suppress(MySQLdb.Error):
+            while not ended.wait(LOCK_IDLE_SECONDS / 4):
+                call(lambda holder: ask(holder, "DO 0"))
+
+    thread = threading.Thread(target=signal, name="lock", daemon=True)
+    thread.start()
+    try:
+        yield call
+    finally:
+        ended.set()
+        thread.join()
 
 
 class _Structures:
