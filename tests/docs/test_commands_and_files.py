@@ -86,7 +86,8 @@ def test_the_files_of_the_tutorial_fit_together(tmp_path: Path) -> None:
 
 def test_the_tables_named_in_queries_are_those_of_a_task() -> None:
     meta = MetaTables("dm_meta", "shop")
-    real = {name.replace("`", "") for name in (meta.checkpoint, meta.batch, meta.partition, meta.ledger, meta.left_out)}
+    tables = (meta.checkpoint, meta.batch, meta.partition, meta.ledger, meta.left_out, meta.upstream)
+    real = {name.replace("`", "") for name in tables}
     named = {name for page in PAGES for text in blocks(page, "sql") for name in re.findall(r"dm_meta\.\w+", text)}
     assert named
     assert named <= real
