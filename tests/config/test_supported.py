@@ -32,7 +32,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("trash-table-rules", ["^_(.+)_x$"]),
     ("online-ddl-scheme", "gh-ost"),
     ("remove-meta", True),
-    ("expression-filter", {"e": {"schema": "a", "table": "b", "insert-value-expr": "a > 1"}}),
     ("experimental.async-checkpoint-flush", True),
     ("target-database.security.ssl-ca-bytes", "x"),
     ("target-database.security.ssl-cert-base64", "x"),
@@ -141,12 +140,6 @@ def test_a_key_that_is_not_built_yet_is_refused_by_name(files: Any, path: str, v
     assert all("no instance uses it" in other for other in rest)
 
 
-@pytest.mark.parametrize("key", ["expression-filters"])
-def test_rules_of_an_instance_that_are_not_built_yet_are_refused(files: Any, key: str) -> None:
-    found = files.task_problems(mysql_instances=[{**INSTANCE, key: ["f"]}])
-    assert f"not supported yet: mysql-instances[0].{key} (leave it out or write [])" in found
-
-
 @pytest.mark.parametrize(("path", "value"), REFUSED_IN_SOURCE, ids=str)
 def test_so_is_one_of_a_source(files: Any, path: str, value: Any) -> None:
     (found,) = files.source_problems(**changes(path, value))
@@ -202,7 +195,7 @@ def marked(model: type[Section], kind: type, seen: set[type[Section]]) -> Iterat
 
 def test_every_mark_on_a_key_of_a_task_has_a_case_here() -> None:
     """Inline TLS texts and validator settings are many of a kind: one case of each kind stands for them."""
-    kinds = ("ssl-", "cert-", "expression-filters")
+    kinds = ("ssl-", "cert-")
     validator = set(marked(TaskConfig.model_fields["validators"].annotation.__args__[1], Later, set()))  # type: ignore[union-attr]
     refused = {path.rpartition(".")[2] for path, _ in REFUSED_IN_TASK}
     missing = set(marked(TaskConfig, Later, set())) - refused - validator

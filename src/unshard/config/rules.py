@@ -201,15 +201,30 @@ class FilterRule(Section):
 
 
 class ExpressionFilterRule(Section):
-    """Row changes to leave out, by an expression over their values."""
+    """Row changes to leave out, by an expression over their values; in the incremental part only.
 
-    schema_: str = Field(default="", alias="schema", description="Source schema, exactly.")
-    table: str = Field(default="", description="Source table, exactly.")
-    insert_value_expr: str = Field(default="", description="Inserted rows for which this is true are left out.")
+    A rule has one kind of expression; write several rules for several kinds, or for OR.
+    """
+
+    schema_: str = Field(alias="schema", min_length=1, description="Source schema, exactly.")
+    table: str = Field(min_length=1, description="Source table, exactly.")
+    insert_value_expr: str = Field(
+        default="", description="Inserted rows for which this is true are left out.", examples=["status = 'draft'"]
+    )
     update_old_value_expr: str = Field(
-        default="", description="Updated rows whose old values make this true are left out."
+        default="",
+        description="Updated rows are left out whose old values make this true, and whose new ones "
+        "`update-new-value-expr`; one that isn't set counts as true.",
     )
-    update_new_value_expr: str = Field(
-        default="", description="Updated rows whose new values make this true are left out."
-    )
+    update_new_value_expr: str = Field(default="", description="The same for the new values.")
     delete_value_expr: str = Field(default="", description="Deleted rows for which this is true are left out.")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ExpressionFilterRule:
+        updates = self.update_old_value_expr or self.update_new_value_expr
+        if sum(map(bool, (self.insert_value_expr, updates, self.delete_value_expr))) != 1:
+            raise ValueError(
+                "write one kind of expression: insert-value-expr, or delete-value-expr, or update-old-value-expr and "
+                "update-new-value-expr; several rules for several kinds"
+            )
+        return self

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
-from unshard.config.rules import BlockAllowRule, ColumnMappingRule, FilterRule, RouteRule
+from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, SparkConfig, TaskConfig
@@ -87,6 +87,7 @@ class SubtaskConfig(Section):
     filters: dict[str, FilterRule] = Field(default_factory=dict)
     block_allow: BlockAllowRule | None = None
     column_mappings: dict[str, ColumnMappingRule] = Field(default_factory=dict)
+    expression_filters: dict[str, ExpressionFilterRule] = Field(default_factory=dict)
     dumper: DumperSettings
     loader: LoaderSettings
     syncer: SyncerSettings
@@ -181,6 +182,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         filters={name: task.filters[name] for name in instance.filter_rules},
         block_allow=task.block_allow_list[instance.block_allow_list] if instance.block_allow_list else None,
         column_mappings={name: task.column_mappings[name] for name in instance.column_mapping_rules},
+        expression_filters={name: task.expression_filter[name] for name in instance.expression_filters},
         dumper=_dumper(task.mydumpers, instance),
         loader=_loader(task, instance),
         syncer=_syncer(task.syncers, instance),

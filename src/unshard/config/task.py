@@ -48,9 +48,7 @@ class InstanceConfig(Section):
     )
     route_rules: tuple[str, ...] = Field(default=(), description="Names under `routes`.")
     filter_rules: tuple[str, ...] = Field(default=(), description="Names under `filters`.")
-    expression_filters: Annotated[tuple[str, ...], later(())] = Field(
-        default=(), description="Names under `expression-filter`."
-    )
+    expression_filters: tuple[str, ...] = Field(default=(), description="Names under `expression-filter`.")
     block_allow_list: str = Field(default="", description="A name under `block-allow-list`; not set: all tables.")
     column_mapping_rules: tuple[str, ...] = Field(default=(), description="Names under `column-mappings`.")
     mydumper_config_name: str = Field(default="", description="A name under `mydumpers`.")
@@ -144,7 +142,7 @@ class TaskConfig(Section):
     )
     routes: dict[str, RouteRule] = Field(default_factory=dict, description="Named routes.")
     filters: dict[str, FilterRule] = Field(default_factory=dict, description="Named event filters.")
-    expression_filter: Annotated[dict[str, ExpressionFilterRule], later({})] = Field(
+    expression_filter: dict[str, ExpressionFilterRule] = Field(
         default_factory=dict, description="Named expression filters."
     )
     block_allow_list: dict[str, BlockAllowRule] = Field(default_factory=dict, description="Named block-allow lists.")
@@ -187,5 +185,12 @@ class TaskConfig(Section):
                 f"mysql-instances[{index}].meta has no effect: task-mode {self.task_mode} begins at its own dump"
                 for index, instance in enumerate(self.mysql_instances)
                 if instance.meta is not None
+            ]
+        if self.task_mode not in ("incremental", "all"):
+            found += [
+                f"mysql-instances[{index}].expression-filters has no effect: task-mode {self.task_mode} follows no "
+                "binlog; `where` under mydumpers leaves rows out of the copy"
+                for index, instance in enumerate(self.mysql_instances)
+                if instance.expression_filters
             ]
         return tuple(found)

@@ -55,6 +55,18 @@ CONFIG: dict[str, Entry] = {
         "make that column longer in the target, then start again",
     ),
     "CONFIG-011": Entry("the options of the binlog data source don't do", "correct the option that the cause names"),
+    "CONFIG-020": Entry(
+        "expression filter {rule}: `{part}` of `{expression}` is not evaluated here as the source would",
+        "write it as the cause tells; docs/how-to/leave-out-rows.md lists what is evaluated",
+    ),
+    "CONFIG-021": Entry(
+        "expression filter {rule}: `{expression}` names a column that the table does not have",
+        "correct the name in the rule; where a DDL took the column away, take the rule out or write it anew",
+    ),
+    "CONFIG-022": Entry(
+        "expression filter {rule} is for a table that block-allow-list keeps out, so it can never match",
+        "correct schema and table in the rule, or let the table through",
+    ),
 }
 
 SOURCE: dict[str, Entry] = {

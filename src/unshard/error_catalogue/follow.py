@@ -84,6 +84,10 @@ SYNC: dict[str, Entry] = {
         "stop the task, write the new values to those rows by hand and start behind this place; or remove the task's"
         " copy and its tables in the meta-schema, and start again from nothing",
     ),
+    "SYNC-019": Entry(
+        "{rule}: a row image lacks column(s) {columns}, so whether the rule leaves the row out can't be told",
+        "set binlog_row_image = FULL on the source; for what is logged already, take the rule out",
+    ),
     "SYNC-040": Entry(
         "safe mode can't write a table that foreign keys connect while they are checked: a REPLACE deletes children",
         "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unshard.errors import SyncError, Where
+from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.position import Position
 from unshard.model.shape import misfits
 from unshard.model.table import Column, Index, Table, TableName
@@ -16,6 +16,7 @@ from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.extract import constants, with_constants
 from unshard.transform.route import Router
+from unshard.transform.row_filter import RowFilter
 
 RENEWED = frozenset({"timestamp", "datetime"})
 """Types that ON UPDATE CURRENT_TIMESTAMP is for."""
@@ -61,6 +62,7 @@ class TableRules:
     """A source's rules and what they gave for the tables met so far.
 
     `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
+    `row_filters` are the rules that leave out rows of a table with that structure.
     """
 
     source: str
@@ -71,6 +73,7 @@ class TableRules:
     targets: TargetTables
     after: Mapping[TableName, Position]
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
+    row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
@@ -148,8 +151,14 @@ class TableRules:
             target=plan_target(with_constants(upstream, added), target, where),
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
             constants=added,
-            filters=self.events.row_filters(name),
+            filters=(*self.events.row_filters(name), *self._filters(upstream)),
         )
+
+    def _filters(self, upstream: Table) -> tuple[RowFilter, ...]:
+        try:
+            return self.row_filters(replace(upstream, create_sql=""))
+        except UnshardError as error:
+            raise error.at(source=self.source) from error
 
 
 def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:

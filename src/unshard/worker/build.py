@@ -44,11 +44,13 @@ from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
+from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
 from unshard.transform.table_filter import TableFilter
-from unshard.worker.known_tables import check_rules, marks_of
+from unshard.worker.known_tables import check_filters, check_rules, marks_of
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
+from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import UpstreamWatch
 
 _OFFSET_OF_SYSTEM = """
@@ -106,7 +108,7 @@ def _build(
     sync_tag = f"unshard-sync-{config.source_id}".replace(",", "_")
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
-        sync = _sync(config, source, target, meta, relay, run, merged, slots)
+        sync = _sync(config, source, target, meta, relay, run, merged, slots, fresh=beginning.checkpoint() is None)
         statements.append(sync.statements)
     return Subtask(
         config.source_id,
@@ -209,6 +211,8 @@ def _sync(
     run: Callable[[Any], Any],
     merged: Callable[[TableName], bool],
     slots: int,
+    *,
+    fresh: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
     allow = BlockAllowList(config.block_allow, config.case_sensitive)
@@ -238,6 +242,8 @@ def _sync(
     statements = Statements(name, _traits(source), tracker, rules, merged, upstream, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
+    filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
+    check_filters(filters, allow.allows, source, name, now=fresh and config.start is None)
     shape = Shape(
         settings.worker_count,
         settings.batch_rows,
@@ -258,6 +264,7 @@ def _sync(
             targets,
             statements.after,
             events,
+            filters.of_table,
         ),
         statements=statements,
         relay=relay,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from unshard.ddl.marks import Marks
-from unshard.errors import UnshardError, Where
+from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.structure import read_table
 from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import constants
 from unshard.transform.route import Router
 
@@ -32,6 +35,29 @@ def check_rules(
                 constants(extracted, None, routed, target(routed), Where(source, str(name)))
         except UnshardError as error:
             raise error.at(source=source, table=str(name)) from None
+
+
+def check_filters(
+    filters: ExpressionFilters, allows: Callable[[TableName], bool], endpoint: Endpoint, source: str, *, now: bool
+) -> None:
+    """Ask the expression filters about their tables; `now` says that the present structures are where the task begins.
+
+    Raises ConfigError: CONFIG-020 and CONFIG-021 as `ExpressionFilters.of_table`, CONFIG-022 for a table that isn't
+    migrated.
+    """
+    for rule, name in filters.tables():
+        if not allows(name):
+            raise ConfigError("CONFIG-022", Where(source, str(name)), values={"rule": rule})
+    if not now or not filters.tables():
+        return
+    with session(endpoint, "source") as connection:
+        found = [read_table(connection, name) for _, name in filters.tables()]
+    for table in found:
+        if table is not None:
+            try:
+                filters.of_table(table)
+            except UnshardError as error:
+                raise error.at(source=source) from None
 
 
 def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str) -> Marks:

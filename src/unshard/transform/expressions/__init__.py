@@ -1,0 +1,1 @@
+"""Expressions in MySQL's language over whole batches of rows: read, checked against a table, evaluated. Pure."""

@@ -1,0 +1,182 @@
+"""What a part of an expression is and gives: its kind, known before any row is seen, and how it is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from unshard.model.table import Column
+from unshard.mysql.types import BYTES, CHARACTERS, INTEGERS
+from unshard.transform.expressions.parse import Refused
+
+LARGEST_SIGNED, LARGEST = (1 << 63) - 1, (1 << 64) - 1
+EXACT = frozenset({"int", "decimal"})
+_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
+
+class Rows:
+    """Images of one kind, and what was made of their columns so far."""
+
+    def __init__(self, images: pa.RecordBatch, count: int) -> None:
+        """`images` has the table's columns only, those that are needed; `count` rows, also where it has none."""
+        self.count = count
+        self._columns = {name.lower(): n for n, name in enumerate(images.schema.names)}
+        self._images = images
+        self._made: dict[Any, Any] = {}
+
+    def column(self, name: str) -> pa.Array:
+        return self._images.column(self._columns[name.lower()])
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for these rows."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The kind of a value, by `name`:
+
+    =========  ================================================================================
+    int        `low` to `high` is all that it can be; `unsigned` as the server has it
+    year       a YEAR column
+    decimal    `whole` digits before the point, `scale` behind it
+    real       a double
+    text       by `charset` and `collation`
+    enum       the same, with `members`
+    bytes      compared byte by byte
+    date, datetime, timestamp   MySQL's text, with `fsp` digits of fraction
+    null       NULL as it is written
+    other      only IS NULL can be asked of it; `type` says what it is
+    =========  ================================================================================
+    """
+
+    name: str
+    type: str = ""
+    low: int = 0
+    high: int = 0
+    unsigned: bool = False
+    whole: int = 0
+    scale: int = 0
+    charset: str = ""
+    collation: str = ""
+    members: tuple[str, ...] = ()
+    fsp: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A checked part. `run` gives an array or a scalar; `constant` is what a literal stands for.
+
+    Integers run to int64 or uint64 (`holder`), conditions to bool; decimals, texts and times to text; reals to double.
+    `source` is the column that a text is read from, as the key of what is made of it once.
+    """
+
+    kind: Kind
+    run: Callable[[Rows], Any] = field(compare=False)
+    text: str
+    constant: Any = None
+    condition: bool = False
+    source: str = ""
+
+
+def integer(text: str, low: int, high: int, unsigned: bool, run: Callable[[Rows], Any]) -> Value:
+    """A calculated integer. Raises Refused where the server's 64 bits may not hold it."""
+    least, most = (0, LARGEST) if unsigned else (-LARGEST_SIGNED - 1, LARGEST_SIGNED)
+    if low < least or high > most:
+        raise Refused(
+            text, f"it may leave the range of BIGINT{' UNSIGNED' if unsigned else ''}; move it to the other side"
+        )
+    return Value(Kind("int", low=low, high=high, unsigned=unsigned), run, text)
+
+
+def condition(text: str, run: Callable[[Rows], Any]) -> Value:
+    return Value(Kind("int", low=0, high=1), run, text, condition=True)
+
+
+def holder(kind: Kind) -> pa.DataType:
+    """The Arrow type that an integer of this kind runs to."""
+    return pa.uint64() if kind.high > LARGEST_SIGNED else pa.int64()
+
+
+def as_integer(value: Value, to: pa.DataType | None = None) -> Callable[[Rows], Any]:
+    """`value`, of kind int, in 64 bits, by default those that hold it."""
+    run, wanted = value.run, to or holder(value.kind)
+
+    def cast(rows: Rows) -> Any:
+        found = run(rows)
+        return found if found.type == wanted else found.cast(wanted)
+
+    return cast
+
+
+def column_value(column: Column, text: str) -> Value:
+    """A column of the table. Raises Refused for one whose values the binlog doesn't have."""
+    if column.generated:
+        raise Refused(text, "a generated column has no value in the binlog; write what it is generated from")
+    name, run = column.name, _reader(column)
+    return Value(_kind(column), run, text, source=name.lower())
+
+
+def _reader(column: Column) -> Callable[[Rows], Any]:
+    name = column.name
+    if column.type == "float":
+        return lambda rows: rows.column(name).cast(pa.float64())
+    if column.type in INTEGERS:
+        wanted = holder(_kind(column))
+        return lambda rows: rows.column(name).cast(wanted)
+    return lambda rows: rows.column(name)
+
+
+def _kind(column: Column) -> Kind:
+    kind = Kind("other", column.definition)
+    if column.type in INTEGERS:
+        bits = _BITS[column.type]
+        low, high = (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        return replace(kind, name="int", low=low, high=high, unsigned=column.unsigned)
+    if column.type in ("year", "date"):
+        return replace(kind, name=column.type)
+    if column.type in ("datetime", "timestamp"):
+        return replace(kind, name=column.type, fsp=column.fsp)
+    if column.type == "decimal":
+        return replace(kind, name="decimal", whole=column.precision - column.scale, scale=column.scale)
+    if column.type in ("float", "double") and "(" not in column.definition:
+        return replace(kind, name="real")
+    if column.type == "enum" and column.members and column.collation:
+        return replace(
+            kind, name="enum", members=column.members, charset=column.charset or "", collation=column.collation
+        )
+    if column.type in CHARACTERS and column.charset not in (None, "binary") and column.collation:
+        return replace(kind, name="text", charset=column.charset or "", collation=column.collation)
+    if (column.type in BYTES and column.type not in ("bit", "vector")) or column.charset == "binary":
+        return replace(kind, name="bytes")
+    return kind
+
+
+def number_value(digits: str, text: str) -> Value:
+    """A number as it is written. Raises Refused for one that is out of all ranges."""
+    if "e" in digits.lower():
+        real = float(digits)
+        if real in (float("inf"), float("-inf")):
+            raise Refused(text, "this is no number that a DOUBLE holds")
+        return Value(Kind("real"), lambda rows: pa.scalar(real, pa.float64()), text, real)
+    if "." not in digits and int(digits) <= LARGEST:
+        whole = int(digits)
+        kind = Kind("int", low=whole, high=whole, unsigned=whole > LARGEST_SIGNED)
+        held = pa.scalar(whole, holder(kind))
+        return Value(kind, lambda rows: held, text, whole)
+    before, _, behind = digits.partition(".")
+    before = before.lstrip("0")
+    if len(before) + len(behind) > 65 or len(behind) > 30:
+        raise Refused(text, "a DECIMAL has at most 65 digits, 30 of them behind the point")
+    plain = f"{before or '0'}.{behind}" if behind else before or "0"
+    fixed = pa.scalar(plain, pa.string())
+    return Value(Kind("decimal", whole=len(before), scale=len(behind)), lambda rows: fixed, text, plain)
+
+
+def null_of(rows: Rows) -> Any:
+    return pa.nulls(rows.count, pa.bool_())

@@ -1,0 +1,31 @@
+"""Expressions of filters by a MySQL: what isn't refused has the server's own answer for every row."""
+
+from __future__ import annotations
+
+import pytest
+
+from expression_cases import MYSQL_TEXTS, NUMBERS, TEXTS, TIMES, names, of_numbers, of_texts, of_times
+from expression_rig import Rig
+from unshard.testing.mysql_server import MysqlServer
+
+
+@pytest.mark.parametrize("mode", ["", "NO_UNSIGNED_SUBTRACTION,HIGH_NOT_PRECEDENCE,ANSI_QUOTES"])
+def test_numbers(mysql_source: MysqlServer, schema: str, mode: str) -> None:
+    rig = Rig.fill(mysql_source, schema, NUMBERS)
+    rig.ask_under(mode)
+    answered, _ = rig.compare(of_numbers())
+    assert answered > 2500
+
+
+def test_texts(mysql_source: MysqlServer, schema: str) -> None:
+    columns = {**TEXTS, **MYSQL_TEXTS}
+    answered, _ = Rig.fill(mysql_source, schema, columns).compare(of_texts(names(columns)))
+    assert answered > 2500
+
+
+@pytest.mark.parametrize("mode", ["", "NO_ZERO_DATE,NO_ZERO_IN_DATE,STRICT_ALL_TABLES"])
+def test_times(mysql_source: MysqlServer, schema: str, mode: str) -> None:
+    rig = Rig.fill(mysql_source, schema, TIMES)
+    rig.ask_under(mode)
+    answered, _ = rig.compare(of_times())
+    assert answered > 250

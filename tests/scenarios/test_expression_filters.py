@@ -1,0 +1,97 @@
+"""`expression-filter` of a task: rows left out by their values, on real servers, through a DDL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun
+from unshard.errors import ConfigError
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+def files(
+    folder: Path, schema: str, source: MariadbServer, target: MariadbServer, rules: dict[str, dict[str, Any]]
+) -> TaskFiles:
+    whole = {name: {"schema": schema, "table": "orders", **rule} for name, rule in rules.items()}
+    keys = {"expression-filter": whole}
+    instance = {"expression-filters": list(rules)}
+    return TaskFiles(folder, schema, {"s1": source}, target, (schema,), keys=keys, instance=instance).write()
+
+
+def test_rows_are_left_out_and_counted(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    table = f"{schema}.orders"
+    source_server.run(f"CREATE DATABASE {schema}")
+    source_server.run(f"CREATE TABLE {table} (id INT PRIMARY KEY, status VARCHAR(20), at TIMESTAMP NULL)")
+    source_server.run(f"INSERT INTO {table} VALUES (1, 'draft', NULL), (2, 'paid', NULL)")
+    rules = {
+        "drafts": {"insert-value-expr": "status = 'draft'"},
+        "kept": {"delete-value-expr": "status = 'paid' AND id % 2 = 0"},
+        "still-drafts": {"update-old-value-expr": "status = 'draft'", "update-new-value-expr": "status = 'draft'"},
+        "late": {"insert-value-expr": "at >= '2030-01-01 00:00:00'"},
+    }
+    with TaskRun(files(tmp_path, schema, source_server, target_server, rules), spark) as run:
+        run.reach("sync")
+        source_server.run(
+            f"INSERT INTO {table} VALUES (3, 'Draft ', NULL), (4, 'new', NULL), (5, 'new', '2031-01-01')",
+            f"UPDATE {table} SET status = 'DRAFT' WHERE id = 1",
+            f"DELETE FROM {table} WHERE id = 2",
+            f"ALTER TABLE {table} ADD COLUMN note VARCHAR(9) FIRST",
+            f"INSERT INTO {table} VALUES ('x', 6, 'draft', NULL), ('y', 7, 'new', NULL)",
+        )
+        run.catch_up()
+        reading = run.crew.readings()[0].sync
+        assert reading is not None
+        assert reading.tables[table].rules == {
+            "expression-filter.drafts": 2,
+            "expression-filter.kept": 1,
+            "expression-filter.late": 1,
+            "expression-filter.still-drafts": 1,
+        }
+    found = target_server.query(f"SELECT id, status FROM {table} ORDER BY id")
+    assert found == [(1, "draft"), (2, "paid"), (4, "new"), (7, "new")]
+
+
+def test_a_column_that_a_ddl_takes_away_pauses_the_task(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    table = f"{schema}.orders"
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY, gone INT)")
+    rules = {"r": {"insert-value-expr": "gone = 1"}}
+    run = TaskRun(files(tmp_path, schema, source_server, target_server, rules), spark).start()
+    run.reach("sync")
+    source_server.run(f"ALTER TABLE {table} DROP COLUMN gone", f"INSERT INTO {table} VALUES (1)")
+    error = run.error()
+    assert isinstance(error, ConfigError)
+    assert error.code == "CONFIG-021"
+    assert error.where.table == table
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ({"insert-value-expr": "nosuch = 1"}, "CONFIG-021"),
+        ({"insert-value-expr": "id / 2 = 1"}, "CONFIG-020"),
+        ({"insert-value-expr": "id = 1", "schema": "elsewhere"}, "CONFIG-022"),
+    ],
+)
+def test_what_is_known_to_be_wrong_is_refused_at_the_start(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    rule: dict[str, Any],
+    code: str,
+) -> None:
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.orders (id INT PRIMARY KEY)")
+    written = files(tmp_path, schema, source_server, target_server, {"r": rule})
+    with pytest.raises(ConfigError, match=code):
+        TaskRun(written, spark)
