@@ -5,7 +5,7 @@ from __future__ import annotations
 from unshard.cli.display import line
 from unshard.model.position import Location, Position
 from unshard.sync.lag import Sighting
-from unshard.sync.ledger import Entry
+from unshard.sync.ledger import Account, Entry
 from unshard.sync.status import Meter
 from unshard.worker.status import SubtaskStatus
 
@@ -16,8 +16,8 @@ def shown(meter: Meter, sighting: Sighting | None) -> str:
 
 def test_missing_rows_are_told_with_their_tables() -> None:
     meter = Meter(location=Location(Position("b.000001", 99)))
-    meter.applied({f"d.t{n}": Entry(decoded=9, updated=9, missing=n) for n in range(5)}, 0, 19.0)
-    meter.applied({"d.t1": Entry(decoded=9, updated=9, missing=9)}, 0, 19.5)
+    meter.applied(Account({f"d.t{n}": Entry(decoded=9, updated=9, missing=n) for n in range(5)}), 0, 19.0)
+    meter.applied(Account({"d.t1": Entry(decoded=9, updated=9, missing=9)}), 0, 19.5)
     assert "19 rows were not found in the target (d.t1 10, d.t4 4, d.t3 3, …)" in shown(meter, None)
 
 

@@ -128,6 +128,6 @@ def test_rules_of_one_table_of_two(
     assert counts == [(f"{schema}.free", 7, 0, 1), (f"{schema}.ruled", 7, 4, 1)]
     left_out = target_server.query(f"SELECT * FROM `{files.meta}`.`{schema}_apply_left_out` ORDER BY rule")
     assert left_out == [
-        ("s1", f"{schema}.ruled", "expression-filter.no-secrets", 2),
-        ("s1", f"{schema}.ruled", "filters.no-delete", 2),
+        ("s1", f"{schema}.ruled", "expression-filter.no-secrets", 2, 0),
+        ("s1", f"{schema}.ruled", "filters.no-delete", 2, 0),
     ]

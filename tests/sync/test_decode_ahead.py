@@ -11,6 +11,7 @@ import pytest
 
 from unshard.errors import BinlogError
 from unshard.sync import pipeline
+from unshard.sync.ledger import Seen
 
 SLICES = ((1, 2), (3,), (4,))
 
@@ -20,11 +21,11 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> dict[int, Event]:
     """Ranges that are decoded as their own number; the event of each is set then."""
     events = {piece: Event() for pieces in SLICES for piece in pieces}
 
-    def decode(plan: Any, piece: int) -> list[int]:
+    def decode(plan: Any, piece: int) -> tuple[list[int], Seen]:
         events[piece].set()
         if plan.broken == piece:
             raise BinlogError("BINLOG-001", values={"event": "WRITE_ROWS"})
-        return [piece]
+        return [piece], Seen()
 
     monkeypatch.setattr(pipeline, "decode", decode)
     monkeypatch.setattr(pipeline, "filter_rows", lambda images: (images, {}))

@@ -109,29 +109,33 @@ def test_a_rule_that_parts_an_update_is_found_out() -> None:
         filter_rows([(plan(Halves()), ROWS)])
 
 
-SEEN = Seen({3: 2}, {(3, "filters.one"): 4})
+LOG = TableName("a", "log")
+SEEN = Seen({3: 2}, {(3, "filters.one"): 4}, 5, {LOG: 2})
 DONE = {3: Entry(decoded=2, compacted=1, inserted=1)}
 WHOLE = Entry(decoded=6, filtered=4, compacted=1, inserted=1, rules={"filters.one": 4})
 
 
 def test_the_sums_of_either_exchange() -> None:
     kept_own = [Report(0, SEEN, DONE, {}), Report(1, SEEN, {}, {})]
-    assert balance(kept_own, shuffled=False, where=Where()) == {3: WHOLE}
-    shuffled = [Report(0, Seen({3: 1}, {(3, "filters.one"): 4}), DONE, {}), Report(1, Seen({3: 1}), {}, {})]
-    assert balance(shuffled, shuffled=True, where=Where()) == {3: WHOLE}
-    nothing_left = [Report(0, Seen({}, {(5, "filters.one"): 2}), {}, {})]
-    assert balance(nothing_left, shuffled=False, where=Where())[5].filtered == 2
+    assert balance(kept_own, shuffled=False, row_events=7, where=Where()) == ({3: WHOLE}, {LOG: 2})
+    parts = Seen({3: 1}, {(3, "filters.one"): 4}, 3, {LOG: 1}), Seen({3: 1}, {}, 2, {LOG: 1})
+    shuffled = [Report(0, parts[0], DONE, {}), Report(1, parts[1], {}, {})]
+    assert balance(shuffled, shuffled=True, row_events=7, where=Where()) == ({3: WHOLE}, {LOG: 2})
+    nothing_left = [Report(0, Seen({}, {(5, "filters.one"): 2}, 1), {}, {})]
+    assert balance(nothing_left, shuffled=False, row_events=1, where=Where())[0][5].filtered == 2
 
 
 @pytest.mark.parametrize(
-    "reports",
+    ("code", "reports"),
     [
-        [Report(0, Seen({3: 3}), DONE, {})],
-        [Report(0, SEEN, DONE, {}), Report(1, Seen({3: 2}, {(3, "filters.one"): 3}), {}, {})],
-        [Report(0, SEEN, {3: Entry(decoded=2, inserted=1)}, {})],
+        ("SYNC-002", [Report(0, replace(SEEN, changes={3: 3}), DONE, {})]),
+        ("SYNC-002", [Report(0, SEEN, DONE, {}), Report(1, replace(SEEN, filtered={(3, "filters.one"): 3}), {}, {})]),
+        ("SYNC-002", [Report(0, SEEN, {3: Entry(decoded=2, inserted=1)}, {})]),
+        ("SYNC-064", [Report(0, replace(SEEN, events=4), DONE, {})]),
+        ("SYNC-064", [Report(0, SEEN, DONE, {}), Report(1, replace(SEEN, skipped={LOG: 1}), {}, {})]),
     ],
-    ids=["lost", "filtered-otherwise", "not-applied"],
+    ids=["lost", "filtered-otherwise", "not-applied", "an-event-less", "passed-over-otherwise"],
 )
-def test_sums_that_do_not_agree(reports: list[Report]) -> None:
-    with pytest.raises(SyncError, match="SYNC-002"):
-        balance(reports, shuffled=False, where=Where("s1"))
+def test_sums_that_do_not_agree(code: str, reports: list[Report]) -> None:
+    with pytest.raises(SyncError, match=code):
+        balance(reports, shuffled=False, row_events=7, where=Where("s1"))

@@ -190,8 +190,9 @@ def test_tables_of_an_earlier_version_get_the_columns(place: Target) -> None:
     counts = {"decoded": 5, "filtered": 4, "compacted": 0, "inserted": 1, "updated": 0, "deleted": 0, "missing": 0}
     with place.connection.cursor() as cursor:
         add_to_ledger(cursor, meta, "s1", {"d.t": counts})
-        add_left_out(cursor, meta, "s1", {("d.t", "filters.one"): 3})
-        add_left_out(cursor, meta, "s1", {("d.t", "filters.one"): 1})
+        add_left_out(cursor, meta, "s1", "changes", {("d.t", "filters.one"): 3})
+        add_left_out(cursor, meta, "s1", "changes", {("d.t", "filters.one"): 1})
+        add_left_out(cursor, meta, "s1", "events", {})
         cursor.execute(
             "SELECT decoded, filtered, compacted, inserted, updated, deleted, missing, changes"
             f" FROM {meta.ledger} JOIN {meta.left_out} ON name = target"

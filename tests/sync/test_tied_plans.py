@@ -32,7 +32,7 @@ def planned(table: TablePlan, size: int, monkeypatch: pytest.MonkeyPatch, *, saf
     monkeypatch.setattr(planning, "_ranges", lambda work, pieces: ())
     monkeypatch.setattr(planning, "_slices", lambda work, size: ())
     begin = Position("b.000001", 4)
-    extent = SimpleNamespace(start=4, end=4 + size, size=size)
+    extent = SimpleNamespace(start=4, end=4 + size, size=size, row_events=0)
     work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent)
     return PLANNER.plan(work, (table,), 1, 1, safe=safe)
 

@@ -5,7 +5,8 @@ Pure over the bytes: no I/O, no connection. Called in Spark tasks; may be repeat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from mmap import mmap
 from pathlib import PurePath
@@ -23,9 +24,9 @@ from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_ma
 from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
 from unshard.kernels.rows import read_events
-from unshard.kernels.sink import RowFault, RowSink
+from unshard.kernels.sink import LeftOut, RowFault, RowSink
 from unshard.model.change import IMAGE_FIELDS
-from unshard.model.table import Column, Table
+from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import arrow_type
 
 Wanted = Callable[[TableMap, int], Table | None]
@@ -48,15 +49,20 @@ class Decoded:
     A table has one batch: `op`, `seq`, then its columns in table order. (A column of the table may have one of
     those two names as well; the images' own are always number 0 and 1.) It has a second one only where `wanted`
     gave a second structure for it. Images that lack columns are in `partial`; their `seq` is of the same count.
-    `changes` counts an UPDATE once, `events` are the row events decoded, `skipped` those of tables that were not
+    `changes` counts an UPDATE once, `events` are the row events decoded, `left_out` by table those that were not
     wanted.
     """
 
     batches: tuple[tuple[Table, pa.RecordBatch], ...]
     changes: int
     events: int
-    skipped: int
+    left_out: Mapping[TableName, int]
     partial: tuple[PartialImages, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """All row events that were left out."""
+        return sum(self.left_out.values())
 
     def __iter__(self) -> Iterator[tuple[Table, pa.RecordBatch]]:
         return iter(self.batches)
@@ -94,7 +100,8 @@ def decode_range(
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
         raise _error(fault, where) from None
-    return Decoded(tuple(sinks.finish()), counts.changes, counts.events, counts.skipped, tuple(sinks.partial()))
+    batches = tuple(sinks.finish())
+    return Decoded(batches, counts.changes, counts.events, sinks.left_out(), tuple(sinks.partial()))
 
 
 @dataclass(slots=True)
@@ -104,6 +111,7 @@ class _Mapped:
     table_map: TableMap
     table: Table | None = None
     sink: RowSink | None = None
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +148,19 @@ class _Sinks:
                 raise BinlogError("BINLOG-023", _at(self._where, offset), f"TABLE_MAP: {error}") from None
         return self._parsed[body]
 
-    def choose(self, mapped: _Mapped, offset: int) -> RowSink | None:
+    def choose(self, mapped: _Mapped, offset: int) -> RowSink | LeftOut:
         table = self._wanted(mapped.table_map, offset)
         if table is not mapped.table:
             mapped.table = table
             mapped.sink = None if table is None else self._sink(table, mapped.table_map, offset)
-        return mapped.sink
+        return mapped.left_out if mapped.sink is None else mapped.sink
+
+    def left_out(self) -> dict[TableName, int]:
+        found: Counter[TableName] = Counter()
+        for mapped in self._parsed.values():
+            if mapped.left_out.events:
+                found[mapped.table_map.name] += mapped.left_out.events
+        return dict(found)
 
     def special(
         self, mapped: _Mapped, before: bytes | None, after: bytes | None, diffs: bool, offset: int

@@ -13,6 +13,11 @@ SYNC: dict[str, Entry] = {
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",
     ),
+    "SYNC-064": Entry(
+        "the log has {indexed} row events here, but {decoded} were decoded and {skipped} passed over: the batch was "
+        "not closed",
+        "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",
+    ),
     "SYNC-003": Entry(
         "a row of the source meets a row with the same key in the target",
         "if shards share key values, add a column mapping (`partition id`) or route them apart;"

@@ -20,7 +20,7 @@ from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels.columns import Bytes
 from cython.cimports.unshard.kernels.partial import PartialSink
 from cython.cimports.unshard.kernels.row_header import all_present
-from cython.cimports.unshard.kernels.sink import RowSink
+from cython.cimports.unshard.kernels.sink import LeftOut, RowSink
 
 from unshard.kernels.sink import RowFault
 
@@ -44,7 +44,7 @@ class Resolver(Protocol):
         """The value of a TABLE_MAP's body behind its table id."""
 
     def choose(self, table_map: Any, offset: int) -> Any:
-        """The RowSink that its rows go to, or None to leave them out."""
+        """The RowSink that its rows go to, or the LeftOut that counts them."""
 
     def special(self, table_map: Any, before: bytes | None, after: bytes | None, diffs: bool, offset: int) -> Any:
         """The PartialSink for images that lack columns or (`diffs`) may hold differences of JSON documents.
@@ -59,11 +59,10 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a range held: changes decoded (an UPDATE is one), row events decoded, row events left out."""
+    """What a range held: changes decoded (an UPDATE is one), and row events decoded."""
 
     changes: int
     events: int
-    skipped: int
 
 
 @cython.cclass
@@ -72,7 +71,6 @@ class _Tally:
 
     seq: int64_t
     events: int64_t
-    skipped: int64_t
 
 
 @cython.cclass
@@ -82,6 +80,7 @@ class _Mapped:
     body: bytes
     table_map: object
     sink: RowSink
+    left_out: LeftOut
 
 
 @cython.cfunc
@@ -119,7 +118,9 @@ def _map_table(maps: dict, at: Bytes, stop: Bytes, offset: int64_t, resolver: ob
         known.body = PyBytes_FromStringAndSize(cython.cast(cython.p_char, at + 6), size)
         known.table_map = resolver.parse(known.body, offset)
         maps[key] = known
-    known.sink = resolver.choose(known.table_map, offset)
+    choice: object = resolver.choose(known.table_map, offset)
+    known.sink = choice if isinstance(choice, RowSink) else None
+    known.left_out = None if isinstance(choice, RowSink) else choice
 
 
 @cython.cfunc
@@ -236,7 +237,7 @@ def read_events(
         tally: _Tally = _Tally.__new__(_Tally)
         tally.seq = seq_base
         _walk(cython.cast(Bytes, view.buf), start, end, tail, allowed, resolver, tally, known, -1)
-        return Counts(tally.seq - seq_base, tally.events, tally.skipped)
+        return Counts(tally.seq - seq_base, tally.events)
     finally:
         PyBuffer_Release(cython.address(view))
 
@@ -297,7 +298,7 @@ def _walk(
             if mapped is None:
                 raise RowFault("unmapped", place, f"table id {_table_id(at)} is not mapped")
             if mapped.sink is None:
-                tally.skipped += 1
+                mapped.left_out.events += 1
             else:
                 if kind >= _COMPRESSED:
                     plain = _unpacked(resolver, kind, at, stop, place)

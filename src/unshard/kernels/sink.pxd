@@ -9,6 +9,10 @@ cdef class Block:
     cdef void* memory
 
 
+cdef class LeftOut:
+    cdef readonly int64_t events
+
+
 cdef class RowSink:
     cdef public object label
     cdef readonly Py_ssize_t rows

@@ -165,6 +165,14 @@ def _reader(kind: str) -> Reader:
 
 
 @cython.cclass
+class LeftOut:
+    """In the place of a sink: the table's row events are counted in `events`, and not read."""
+
+    def __init__(self) -> None:
+        self.events = 0
+
+
+@cython.cclass
 class RowSink:
     """The growing columns of one table, with `op` and `seq` of every row.
 

@@ -151,6 +151,8 @@ class Shape:
 class BatchPlan:
     """One batch of one source, ready to run. `shares` is how many tasks divide the partitions.
 
+    `row_events` is what the index counted in its ranges.
+
     The ranges of a `sliced` batch are applied one after the other, those of any other all at once. A `safe` batch may
     meet rows that have its changes already, or later ones: it is written so that this changes nothing. Without
     `receipts` (at-least-once delivery) chunks are applied by every attempt. `on_missing_row` is no part of how it is
@@ -171,6 +173,7 @@ class BatchPlan:
     tables: tuple[TablePlan, ...]
     meta: MetaTables
     target: Endpoint = field(repr=False)
+    row_events: int = 0
     shares: int = 1
     shuffled: bool = False
     sliced: bool = False

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.binlog.mapped import mapped
 from unshard.binlog.partial import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
+from unshard.model.change import Op
 from unshard.model.position import Position
 from unshard.model.table import Table
 from unshard.sync.batch import BatchPlan, Range, TablePlan
-from unshard.sync.versions import current_rows
+from unshard.sync.ledger import Seen
+from unshard.sync.versions import RULE, current_rows
 
 Images = tuple[TablePlan, pa.RecordBatch | PartialImages]
 """Images of one table, and how it is written."""
 
 
-def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> list[Images]:
-    """Steps *decode* and *versions*: the images of current rows in one range, a batch per table.
+def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[list[Images], Seen]:
+    """Steps *decode* and *versions*: the images of current rows in one range, a batch per table, and what else it held.
 
-    There are more of them where images lack columns. With `offsets` a batch has one more column, the offset of each
+    There are more batches where images lack columns. With `offsets` a batch has one more column, the offset of each
     row's event; the numbers of the changes are the same. Raises BinlogError BINLOG-046 for such ones of a
     system-versioned table.
     """
@@ -51,5 +55,17 @@ def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> list[Imag
     )
     if versioned := [images.table.name for images in decoded.partial if images.table.row_end is not None]:
         raise BinlogError("BINLOG-046", replace(where, table=str(versioned[0])))
-    whole: list[Images] = [(plans[table.name], current_rows(table, batch)) for table, batch in decoded]
-    return whole + [(plans[images.table.name], images) for images in decoded.partial]
+    found: list[Images] = []
+    history: Counter[tuple[int, str]] = Counter()
+    for table, batch in decoded:
+        current = current_rows(table, batch)
+        found.append((plans[table.name], current))
+        if current is not batch:
+            history[plans[table.name].target.id, RULE] += _changes(batch) - _changes(current)
+    found += [(plans[images.table.name], images) for images in decoded.partial]
+    return found, Seen({}, history, decoded.events, decoded.left_out)
+
+
+def _changes(images: pa.RecordBatch) -> int:
+    """How many there are; an UPDATE is one."""
+    return len(images) - int(pc.sum(pc.equal(images.column(0), int(Op.UPDATE_AFTER))).as_py() or 0)

@@ -12,10 +12,8 @@ import pyarrow as pa
 from unshard.binlog.partial import PartialImages
 from unshard.model.change import Op
 from unshard.sync.batch import TablePlan
+from unshard.sync.ledger import Filtered
 from unshard.transform.row_filter import RowFilter
-
-Filtered = dict[tuple[int, str], int]
-"""Changes left out, by target id and rule; an UPDATE is one, also one that changes the key."""
 
 
 def filter_rows(

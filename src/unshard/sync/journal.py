@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeVar
 
 from unshard.crash_point import reach
@@ -14,7 +15,7 @@ from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint
-from unshard.sync.ledger import Entry
+from unshard.sync.ledger import Account
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
 from unshard.target.ledger import add_left_out, add_to_ledger
@@ -33,7 +34,7 @@ Changed = Mapping[TableName, TableCheckpoint]
 class Journal:
     """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`.
 
-    `exit_point` is written with every checkpoint; `owed` is a ledger that the next move of the checkpoint adds.
+    `exit_point` is written with every checkpoint; `owed` is what the next move of the checkpoint adds to the ledger.
     """
 
     endpoint: Endpoint
@@ -43,7 +44,7 @@ class Journal:
     batch_id: int = 0
     exact: bool = True
     exit_point: ExitPoint | None = None
-    owed: dict[str, Entry] = field(default_factory=dict)
+    owed: Account = field(default_factory=Account)
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
 
@@ -54,6 +55,8 @@ class Journal:
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
         reach("sync-claim-after")
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
+        kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
+        self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
         return self.checkpoint(), claimed.open_batch
 
     def checkpoint(self) -> Checkpoint | None:
@@ -69,16 +72,20 @@ class Journal:
         return self.on_target(lambda c: load_prepared(c, self.meta, self.source))
 
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
-        """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns."""
-        batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, {**plan, "end_gtid": end.gtid})
+        """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns.
+
+        What is owed is kept with it: a start that finds it open does not read again what lies before it.
+        """
+        whole = self._with_owed({**plan, "end_gtid": end.gtid})
+        batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, whole)
         reach("sync-open-before")
         self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
         reach("sync-open-after")
         self.batch_id = batch.batch_id
         return self.batch_id
 
-    def close(self, end: Location, changed: Changed, ledger: Mapping[str, Entry], xid: str = "") -> None:
-        """Move the checkpoint to `end`, add up the ledger, and mark the open batch done, all or nothing.
+    def close(self, end: Location, changed: Changed, account: Account, xid: str = "") -> None:
+        """Move the checkpoint to `end`, add account and owed to the ledger, mark the open batch done, all or nothing.
 
         `xid` is the prepared transaction that the batch has committed.
         """
@@ -91,18 +98,20 @@ class Journal:
                     return
                 receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
                 self._save(cursor, end, changed)
-                self._add_to_ledger(cursor, ledger)
+                self._add_to_ledger(cursor, account + self.owed)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
                 cursor.execute("COMMIT")
 
         reach("sync-close-before")
         self.on_target(attempt)
+        self.owed = Account()
         reach("sync-close-after")
 
     def note(self, plan: dict[str, Any]) -> None:
         """Write the open batch's plan anew, with what has been done of it."""
-        self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, plan))
+        whole = self._with_owed(plan)
+        self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, whole))
 
     def move(self, end: Location, changed: Changed, prepared: PreparedXa | None = None, xid: str = "") -> None:
         """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
@@ -110,12 +119,15 @@ class Journal:
         The stretch may end in an XA transaction that is `prepared`, or in the end of the one of that `xid`.
         """
 
+        attempts = count()
+
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
                 receipts.hold(cursor, self.meta, self.source, self.epoch)
+                if not next(attempts) or not self._stands_at(cursor, end):
+                    self._add_to_ledger(cursor, self.owed)
                 self._save(cursor, end, changed)
-                self._add_to_ledger(cursor, self.owed)
                 if prepared is not None:
                     keep(cursor, self.meta, self.source, prepared)
                 if xid:
@@ -124,7 +136,7 @@ class Journal:
 
         reach("sync-move-before")
         self.on_target(attempt)
-        self.owed = {}
+        self.owed = Account()
         reach("sync-move-after")
 
     def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa]) -> None:
@@ -148,10 +160,9 @@ class Journal:
         self.on_target(attempt)
         reach("sync-cross-after")
 
-    def owe(self, ledger: Mapping[str, Entry]) -> None:
-        """Add to the ledger with the next move of the checkpoint."""
-        for target, entry in ledger.items():
-            self.owed[target] = self.owed.get(target, Entry()) + entry
+    def owe(self, account: Account) -> None:
+        """Add to the ledger when the checkpoint is moved next."""
+        self.owed += account
 
     def on_target(self, operation: Callable[[Any], T], patience_seconds: int = ROWS_SECONDS) -> T:
         """Run `operation(connection)` under the retry policy; its statements may each take `patience_seconds`."""
@@ -183,9 +194,23 @@ class Journal:
         )
         return cursor.fetchone() is not None
 
-    def _add_to_ledger(self, cursor: Any, ledger: Mapping[str, Entry]) -> None:
-        add_to_ledger(cursor, self.meta, self.source, {target: entry.counts for target, entry in ledger.items()})
-        left_out = {(target, rule): n for target, entry in ledger.items() for rule, n in entry.rules.items()}
-        add_left_out(cursor, self.meta, self.source, left_out)
-        if any(entry.missing for entry in ledger.values()):
+    def _with_owed(self, plan: dict[str, Any]) -> dict[str, Any]:
+        skipped = [[*name_and_rule, events] for name_and_rule, events in self.owed.skipped.items()]
+        return {**plan, "skipped": skipped} if skipped else plan
+
+    def _stands_at(self, cursor: Any, end: Location) -> bool:
+        """Whether an attempt whose answer was lost has moved the checkpoint, and with it what was owed."""
+        cursor.execute(
+            f"SELECT binlog_name, binlog_pos, binlog_gtid FROM {self.meta.checkpoint} WHERE id = %s AND is_global",
+            (self.source,),
+        )
+        return bool(cursor.fetchone() == (end.position.file, end.position.offset, end.gtid))
+
+    def _add_to_ledger(self, cursor: Any, account: Account) -> None:
+        tables = account.tables
+        add_to_ledger(cursor, self.meta, self.source, {target: entry.counts for target, entry in tables.items()})
+        filtered = {(target, rule): n for target, entry in tables.items() for rule, n in entry.rules.items()}
+        add_left_out(cursor, self.meta, self.source, "changes", filtered)
+        add_left_out(cursor, self.meta, self.source, "events", account.skipped)
+        if any(entry.missing for entry in tables.values()):
             forget_missing(cursor, self.meta, self.source)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
+from unshard.model.table import TableName
 from unshard.target.ledger import COUNTS
+
+K = TypeVar("K")
 
 _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated", Op.DELETE: "deleted"}
 
@@ -35,8 +38,7 @@ class Entry:
 
     def __add__(self, other: Entry) -> Entry:
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
-        rules = dict(Counter(self.rules) + Counter(other.rules)) if self.rules or other.rules else {}
-        return Entry(**sums, example=self.example or other.example, rules=rules)
+        return Entry(**sums, example=self.example or other.example, rules=_sum(self.rules, other.rules))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -58,26 +60,42 @@ def entry_of(op: Op, rows: int, missing: int = 0, example: str = "") -> Entry:
     return Entry(**counts, missing=missing, example=example)
 
 
-def add_up(ledgers: Iterable[Ledger]) -> dict[int, Entry]:
-    total: dict[int, Entry] = {}
+def add_up(ledgers: Iterable[Mapping[K, Entry]]) -> dict[K, Entry]:
+    total: dict[K, Entry] = {}
     for ledger in ledgers:
         for target, entry in ledger.items():
             total[target] = total.get(target, Entry()) + entry
     return total
 
 
+Filtered = Mapping[tuple[int, str], int]
+"""Changes left out, by target id and rule; an UPDATE is one, also one that changes the key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen before the exchange: changes that were shared out, by target id, and those left out by a rule."""
+    """What was seen before the exchange: changes that were shared out, by target id, and those left out by a rule.
+
+    `events` are row events decoded, `skipped` by source table those that were passed over undecoded.
+    """
 
     changes: Mapping[int, int] = field(default_factory=dict)
-    filtered: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    filtered: Filtered = field(default_factory=dict)
+    events: int = 0
+    skipped: Mapping[TableName, int] = field(default_factory=dict)
 
     def __add__(self, other: Seen) -> Seen:
-        changes, filtered = Counter(self.changes), Counter(self.filtered)
-        changes.update(other.changes)
-        filtered.update(other.filtered)
-        return Seen(dict(+changes), dict(filtered))
+        return Seen(
+            _sum(self.changes, other.changes),
+            _sum(self.filtered, other.filtered),
+            self.events + other.events,
+            _sum(self.skipped, other.skipped),
+        )
+
+    @property
+    def met(self) -> int:
+        """All row events."""
+        return self.events + sum(self.skipped.values())
 
     def left_out(self) -> dict[int, Entry]:
         """The ledger of what the rules left out."""
@@ -85,6 +103,25 @@ class Seen:
             {target: Entry(decoded=count, filtered=count, rules={rule: count})}
             for (target, rule), count in self.filtered.items()
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of a batch: the ledger by name of the target table, and row events that were passed over.
+
+    Those are `skipped`, by name of the source table and by rule.
+    """
+
+    tables: Mapping[str, Entry] = field(default_factory=dict)
+    skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def __add__(self, other: Account) -> Account:
+        return Account(add_up([self.tables, other.tables]), _sum(self.skipped, other.skipped))
+
+
+def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
+    """By key, without what comes to nothing."""
+    return dict(Counter(one) + Counter(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +140,14 @@ class Report:
     error: dict[str, Any] | None = None
 
 
-def balance(reports: Iterable[Report], *, shuffled: bool, where: Where) -> dict[int, Entry]:
-    """The batch's ledger. Raises SyncError SYNC-002 when a change is unaccounted for."""
+def balance(
+    reports: Iterable[Report], *, shuffled: bool, row_events: int, where: Where
+) -> tuple[dict[int, Entry], Mapping[TableName, int]]:
+    """The batch's ledger, and the row events passed over by source table.
+
+    `row_events` is how many the index counted. Raises SyncError SYNC-002 when a change is unaccounted for, SYNC-064
+    when a row event is.
+    """
     reports = list(reports)
     applied = add_up(report.ledger for report in reports)
     sightings = [report.seen + Seen() for report in reports]
@@ -112,12 +155,20 @@ def balance(reports: Iterable[Report], *, shuffled: bool, where: Where) -> dict[
         sightings = [sum(sightings, Seen())]
     kept = {target: entry.decoded for target, entry in applied.items() if entry.decoded}
     for seen in sightings:
+        check_events(seen, row_events, where)
         if seen.changes != kept:
             raise SyncError("SYNC-002", where, cause=f"seen {seen.changes}, shared out {kept}")
         if seen != sightings[0]:
             raise SyncError("SYNC-002", where, cause=f"one task saw {sightings[0]}, another {seen}")
-    total = add_up([applied, *(seen.left_out() for seen in sightings[:1])])
+    total = add_up([applied, sightings[0].left_out()])
     for target, entry in total.items():
         if entry.decoded != entry.filtered + entry.compacted + entry.applied:
             raise SyncError("SYNC-002", where, cause=f"target {target}: {entry}")
-    return total
+    return total, sightings[0].skipped
+
+
+def check_events(seen: Seen, row_events: int, where: Where) -> None:
+    """Raise SyncError SYNC-064 where the decoder met not just the row events that the index counted."""
+    if seen.met != row_events:
+        values = {"indexed": str(row_events), "decoded": str(seen.events), "skipped": str(seen.met - seen.events)}
+        raise SyncError("SYNC-064", where, values=values)

@@ -75,7 +75,7 @@ def _key(table: TablePlan, columns: tuple[Column, ...], batch: pa.RecordBatch, r
 
 
 def _offset(plan: BatchPlan, piece: Range, table: TablePlan, seq: int) -> int:
-    for found, images in decode(plan, piece, offsets=True):
+    for found, images in decode(plan, piece, offsets=True)[0]:
         batch = images.batch if isinstance(images, PartialImages) else images
         at = np.flatnonzero(batch.column(1).to_numpy(zero_copy_only=False) == seq)
         if len(at) and found.table.name == table.table.name:

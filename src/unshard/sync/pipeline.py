@@ -78,7 +78,12 @@ def before_exchange(
 ) -> tuple[pa.Table, Seen]:
     """Decode to encode: what `encode_changes` gives of these ranges. `lap` is called when a step is done."""
     done = lap or (lambda step: None)
-    images = [found for piece in pieces for found in decode(plan, piece)]
+    images: list[Images] = []
+    seen = Seen()
+    for piece in pieces:
+        found, here = decode(plan, piece)
+        images += found
+        seen += here
     done("decode")
     images, filtered = filter_rows(images)
     done("filter")
@@ -88,7 +93,7 @@ def before_exchange(
     done("causality")
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
-    return changes, Seen(counts, filtered)
+    return changes, seen + Seen(counts, filtered)
 
 
 def run_share(payload: bytes) -> bytes:

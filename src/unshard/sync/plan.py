@@ -89,6 +89,7 @@ class Planner:
             tables=tables,
             meta=self.meta,
             target=self.target,
+            row_events=work.extent.row_events,
             shares=1 if size <= SMALL_BYTES or alone else min(self.slots, shape.partitions),
             shuffled=shuffled,
             sliced=sliced,

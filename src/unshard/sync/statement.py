@@ -30,6 +30,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS, rows
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
+from unshard.sync.ledger import Account
 from unshard.sync.statement_filter import takes_operation
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.receipts import OpenBatch
@@ -159,7 +160,7 @@ class Statements:
         journal.open(at, work.end, plan, partitions=0)
         self._run(prepared.intent, plan, journal, resumed=False)
         self._take_over(prepared.changes)
-        journal.close(work.end, self.take_changes(end), {})
+        journal.close(work.end, self.take_changes(end), Account())
         return True
 
     def _classify(self, work: Ddl, where: Where) -> Parsed | Skipped:
@@ -176,7 +177,7 @@ class Statements:
         """Bring a statement to its end that an earlier process left open."""
         self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
         self._take_over(_changes(batch.plan["changes"]))
-        journal.close(Location(batch.end, batch.plan["end_gtid"]), self.take_changes(batch.end), {})
+        journal.close(Location(batch.end, batch.plan["end_gtid"]), self.take_changes(batch.end), Account())
 
     def _run(self, intent: Intent, plan: dict[str, Any], journal: Journal, *, resumed: bool) -> None:
         done = intent.done

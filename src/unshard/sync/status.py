@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
 from unshard.model.position import Location
 from unshard.sync.lag import Lag, Sighting
-from unshard.sync.ledger import Entry
+from unshard.sync.ledger import Account, Entry
 
 WINDOW_SECONDS = 5.0
 
@@ -18,7 +18,8 @@ WINDOW_SECONDS = 5.0
 class SyncStatus:
     """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
-    `tables` has by target table what became of its changes, as the ledger in the target. `safe_mode` tells why it is
+    `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
+    rule the row events that were passed over. `safe_mode` tells why it is
     on; empty: it is off.
     """
 
@@ -32,6 +33,7 @@ class SyncStatus:
     step_seconds: Mapping[str, float]
     tables: Mapping[str, Entry]
     safe_mode: str = ""
+    skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -46,14 +48,22 @@ class Meter:
     behind: bool = True
     safe_mode: str = ""
     tables: dict[str, Entry] = field(default_factory=dict)
+    skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: dict[str, float] = field(default_factory=dict)
     _lag: Lag = field(default_factory=Lag)
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
 
-    def applied(self, total: Mapping[str, Entry], commit_time: float, now: float) -> None:
-        """A batch was closed: its ledger by target table, and the upstream's commit time of its end (unix seconds)."""
+    def passed(self, account: Account) -> None:
+        """A stretch of the log was passed over: nothing of it is for the target."""
         with self._lock:
+            self.skipped.update(account.skipped)
+
+    def applied(self, account: Account, commit_time: float, now: float) -> None:
+        """A batch was closed: what became of it, and the upstream's commit time of its end (unix seconds)."""
+        total = account.tables
+        with self._lock:
+            self.skipped.update(account.skipped)
             for table, entry in total.items():
                 self.tables[table] = self.tables.get(table, Entry()) + entry
             rows = sum(entry.decoded for entry in total.values())
@@ -84,4 +94,5 @@ class Meter:
                 step_seconds=dict(self.steps),
                 tables=dict(self.tables),
                 safe_mode=self.safe_mode,
+                skipped=dict(self.skipped),
             )

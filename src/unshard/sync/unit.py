@@ -10,7 +10,7 @@ It only wires: what comes next (`follow`), who is written how (`tables`), the ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -18,6 +18,7 @@ from unshard.crash_point import reach
 from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
+from unshard.model.table import TableName
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
@@ -25,7 +26,8 @@ from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.journal import Journal
-from unshard.sync.ledger import Entry, Report, balance
+from unshard.sync.ledger import Account, Report, Seen, balance, check_events
+from unshard.sync.pipeline import before_exchange
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
 from unshard.sync.safe_mode import Delivery, SafeMode
@@ -38,6 +40,8 @@ from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
 
 WHOLE = 1 << 62
+ALLOWED, SNAPSHOT = "block-allow-list", "snapshot"
+"""What row events that are passed over count under: the list keeps the table out, or its own, later copy has them."""
 
 
 @dataclass(slots=True)
@@ -195,9 +199,24 @@ class SyncUnit:
                 self._run(plan, work)
             else:
                 self._run_at_least_once(replace(plan, receipts=False), work)
-        elif work.xid:
-            self._pass(work.end, xid=work.xid)
+        else:
+            self._pass_over(work)
+            if work.xid:
+                self._pass(work.end, xid=work.xid)
         self._arrive(work.end)
+
+    def _pass_over(self, work: Rows) -> None:
+        """Count the row events of a stretch that writes to no table of ours. Raises SyncError SYNC-064."""
+        plan = self.planner.plan(work, (), self.journal.epoch, 0)
+        seen = sum((before_exchange(plan, pieces)[1] for pieces in plan.slices()), Seen())
+        check_events(seen, work.extent.row_events, Where(source=self.source, position=f"{plan.begin} to {plan.end}"))
+        account = Account(skipped=self._by_rule(seen.skipped))
+        self.journal.owe(account)
+        self.meter.passed(account)
+
+    def _by_rule(self, skipped: Mapping[TableName, int]) -> dict[tuple[str, str], int]:
+        """Row events that were passed over, by table and by why."""
+        return {(str(table), SNAPSHOT if self.rules.allows(table) else ALLOWED): n for table, n in skipped.items()}
 
     def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
         """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
@@ -219,13 +238,13 @@ class SyncUnit:
             self._move(self._at)
         self._in_hand = work.end
         try:
-            named = self._applied(plan, work)
+            account = self._applied(plan, work)
         except (SyncError, TargetError) as error:
             if not error.retryable or work.extent.partial_images:
                 raise
-            named = self._applied(replace(plan, safe=True), work)
+            account = self._applied(replace(plan, safe=True), work)
         self._in_hand = None
-        self.journal.owe(named)
+        self.journal.owe(account)
         if work.xid:
             self._pass(work.end, xid=work.xid)
 
@@ -295,13 +314,13 @@ class SyncUnit:
         self._arrive(work.end)
 
     def _run(self, plan: BatchPlan, work: Rows) -> None:
-        named = self._applied(plan, work)
+        account = self._applied(plan, work)
         self._turn(self._safe.passed(work.end.position))
-        self.journal.close(work.end, self.statements.take_changes(work.end.position), named, work.xid)
+        self.journal.close(work.end, self.statements.take_changes(work.end.position), account, work.xid)
         self._saved, self._saved_time = work.end, time.monotonic()
 
-    def _applied(self, plan: BatchPlan, work: Rows) -> dict[str, Entry]:
-        """Run the batch; its ledger by names of target tables, which adds up."""
+    def _applied(self, plan: BatchPlan, work: Rows) -> Account:
+        """Run the batch; what became of all of it, which adds up."""
         where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
         begun = time.monotonic()
         try:
@@ -309,18 +328,19 @@ class SyncUnit:
         except UnshardError as error:
             raise error.at(source=self.source, position=where.position) from error
         self._flow = self._flow.after(work.extent.size, time.monotonic() - begun)
-        total = balance(reports, shuffled=plan.shuffled, where=where)
+        total, skipped = balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}
         for name, entry in named.items():
             if entry.missing:
                 log = logger("sync", source=self.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
-        self.meter.applied(named, work.extent.last_timestamp, time.monotonic())
+        account = Account(named, self._by_rule(skipped))
+        self.meter.applied(account, work.extent.last_timestamp, time.monotonic())
         for report in reports:
             for step, seconds in report.seconds.items():
                 self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
-        return named
+        return account
 
     def _arrive(self, end: Location) -> None:
         self._at = self.meter.location = end

@@ -29,6 +29,10 @@ FOREVER = ("2038-01-19 03:14:07.999999", "2106-02-07 06:28:15.999999")
 """`row_end` of a current row: the last TIMESTAMP, of before and since MariaDB 11.5."""
 
 
+RULE = "system-versioning"
+"""What the ledger counts changes of history rows under."""
+
+
 def current_rows(table: Table, images: pa.RecordBatch) -> pa.RecordBatch:
     """The images of current rows; all of them, unchanged, for a table without versions. Pure.
 

@@ -76,6 +76,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     name VARCHAR(160) NOT NULL,
     rule VARCHAR(255) NOT NULL,
     changes BIGINT NOT NULL DEFAULT 0,
+    events BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (source, name, rule)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
@@ -95,6 +96,7 @@ CREATE TABLE IF NOT EXISTS {name} (
 _LATER = (
     ("apply_partition", "step", "INT NOT NULL DEFAULT 0"),
     ("apply_ledger", "filtered", "BIGINT NOT NULL DEFAULT 0"),
+    ("apply_left_out", "events", "BIGINT NOT NULL DEFAULT 0"),
 )
 """Columns that a task's tables of an earlier version lack; what they count began after that version."""
 _PREPARED_XA = """
