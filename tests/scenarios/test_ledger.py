@@ -13,8 +13,15 @@ from unshard.testing.servers import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TABLES = {
     "plain": "(id INT PRIMARY KEY, v INT)",
+    "unread": "(id INT PRIMARY KEY, v INT)",
     "versions": "(id INT PRIMARY KEY, v INT) WITH SYSTEM VERSIONING",
 }
+FILTERS = {
+    "filters": {
+        "unread": {"schema-pattern": "*", "table-pattern": "unread", "events": ["all dml"], "action": "Ignore"},
+    }
+}
+RULES = {"filter-rules": ["unread"]}
 
 
 @pytest.fixture
@@ -24,7 +31,9 @@ def files(source_server: MariadbServer, target_server: MariadbServer, schema: st
         source_server.run(f"CREATE DATABASE {name}")
         for table, columns in TABLES.items():
             source_server.run(f"CREATE TABLE {name}.{table} {columns}", f"INSERT INTO {name}.{table} VALUES (1, 1)")
-    return TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    return TaskFiles(
+        tmp_path, schema, {"s1": source_server}, target_server, (schema,), keys=FILTERS, instance=RULES
+    ).write()
 
 
 def left_out(files: TaskFiles) -> list[tuple[str, str, int, int]]:
@@ -49,6 +58,8 @@ def test_every_reason_is_counted_under_its_name(
         run.reach("sync")
         run.catch_up()
     source_server.run(
+        f"INSERT INTO {own}.unread VALUES (2, 2), (3, 3)",
+        f"DELETE FROM {own}.unread",
         f"INSERT INTO {own}.versions VALUES (2, 2), (3, 3)",
         f"UPDATE {own}.versions SET v = 9 WHERE id = 2",
         f"DELETE FROM {own}.versions WHERE id = 3",
@@ -71,6 +82,7 @@ def test_every_reason_is_counted_under_its_name(
         reading = run.crew.readings()[0].sync
     assert left_out(files) == [
         (f"{own}.plain", "snapshot", 0, 1),
+        (f"{own}.unread", "filters.unread", 0, 2),
         (f"{own}.versions", "system-versioning", 1, 0),
         (f"{out}.plain", "block-allow-list", 0, 3),
         (f"{out}.versions", "block-allow-list", 0, 1),
@@ -79,6 +91,7 @@ def test_every_reason_is_counted_under_its_name(
     assert files.target.query(f"SELECT id FROM {own}.plain ORDER BY id") == [(1,), (3,)]
     assert reading is not None and reading.skipped == {
         (f"{own}.plain", "snapshot"): 1,
+        (f"{own}.unread", "filters.unread"): 2,
         (f"{out}.plain", "block-allow-list"): 3,
         (f"{out}.versions", "block-allow-list"): 1,
     }

@@ -83,6 +83,14 @@ class TableRules:
             self._taken[name] = self.allow.allows(name) and not self.events.drops_all_rows(name)
         return self._taken[name]
 
+    def passes_over(self, name: TableName) -> str:
+        """Why row events of the table are not decoded, as the ledger names it."""
+        if not self.allow.allows(name):
+            return "block-allow-list"
+        if self.takes(name):
+            return "snapshot"  # its own copy, later than the checkpoint, has them
+        return ", ".join(one.rule for one in self.events.row_filters(name))
+
     def forbidden(self, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
         """Row events of these tables that stop the task, each with the rule that says so."""
         return {name: events for name in names if (events := self.events.forbidden(name))}

@@ -40,8 +40,6 @@ from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
 
 WHOLE = 1 << 62
-ALLOWED, SNAPSHOT = "block-allow-list", "snapshot"
-"""What row events that are passed over count under: the list keeps the table out, or its own, later copy has them."""
 
 
 @dataclass(slots=True)
@@ -216,7 +214,7 @@ class SyncUnit:
 
     def _by_rule(self, skipped: Mapping[TableName, int]) -> dict[tuple[str, str], int]:
         """Row events that were passed over, by table and by why."""
-        return {(str(table), SNAPSHOT if self.rules.allows(table) else ALLOWED): n for table, n in skipped.items()}
+        return {(str(table), self.rules.passes_over(table)): events for table, events in skipped.items()}
 
     def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
         """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
