@@ -10,7 +10,7 @@ It only wires: what comes next (`follow`), who is written how (`tables`), the ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Event
 
@@ -18,7 +18,6 @@ from unshard.crash_point import reach
 from unshard.errors import SyncError, TargetError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
-from unshard.model.table import TableName
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
@@ -26,8 +25,8 @@ from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.journal import Journal
-from unshard.sync.ledger import Account, Report, Seen, balance, check_events
-from unshard.sync.pipeline import before_exchange
+from unshard.sync.ledger import Account, Report, balance
+from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
 from unshard.sync.safe_mode import Delivery, SafeMode
@@ -198,23 +197,13 @@ class SyncUnit:
             else:
                 self._run_at_least_once(replace(plan, receipts=False), work)
         else:
-            self._pass_over(work)
+            plan = self.planner.plan(work, (), self.journal.epoch, 0)
+            account = pass_over(plan, self.rules.passes_over, Where(source=self.source, position=str(plan.begin)))
+            self.journal.owe(account)
+            self.meter.passed(account)
             if work.xid:
                 self._pass(work.end, xid=work.xid)
         self._arrive(work.end)
-
-    def _pass_over(self, work: Rows) -> None:
-        """Count the row events of a stretch that writes to no table of ours. Raises SyncError SYNC-064."""
-        plan = self.planner.plan(work, (), self.journal.epoch, 0)
-        seen = sum((before_exchange(plan, pieces)[1] for pieces in plan.slices()), Seen())
-        check_events(seen, work.extent.row_events, Where(source=self.source, position=f"{plan.begin} to {plan.end}"))
-        account = Account(skipped=self._by_rule(seen.skipped))
-        self.journal.owe(account)
-        self.meter.passed(account)
-
-    def _by_rule(self, skipped: Mapping[TableName, int]) -> dict[tuple[str, str], int]:
-        """Row events that were passed over, by table and by why."""
-        return {(str(table), self.rules.passes_over(table)): events for table, events in skipped.items()}
 
     def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
         """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
@@ -333,7 +322,7 @@ class SyncUnit:
             if entry.missing:
                 log = logger("sync", source=self.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
-        account = Account(named, self._by_rule(skipped))
+        account = Account(named, by_rule(skipped, self.rules.passes_over))
         self.meter.applied(account, work.extent.last_timestamp, time.monotonic())
         for report in reports:
             for step, seconds in report.seconds.items():
