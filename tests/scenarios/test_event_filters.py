@@ -147,12 +147,14 @@ def test_an_error_stops_in_front_and_another_rule_goes_on(
     assert ends.rows("t") == [(1, 1), (2, 2)]
 
 
-def test_a_statement_that_cant_be_read_is_passed_over_by_a_pattern(ends: Ends, spark: SparkSession) -> None:
+def test_statements_that_cant_be_carried_are_passed_over_by_a_pattern(ends: Ends, spark: SparkSession) -> None:
     ends.run("CREATE TABLE t (id INT PRIMARY KEY)")
-    files = ends.files({"schema-pattern": "*", "table-pattern": "*", "sql-pattern": ["^CREATE SEQUENCE"]})
+    patterns = ["^CREATE SEQUENCE", "DISCARD TABLESPACE"]
+    files = ends.files({"schema-pattern": "*", "table-pattern": "*", "sql-pattern": patterns})
     with TaskRun(files, spark) as run:
         run.reach("sync")
-        ends.run("CREATE SEQUENCE numbers", "INSERT INTO t VALUES (1)")
+        ends.run("CREATE SEQUENCE numbers", "CREATE TABLE u (id INT PRIMARY KEY)", "ALTER TABLE u DISCARD TABLESPACE")
+        ends.run("INSERT INTO t VALUES (1)")
         run.catch_up()
     assert ends.rows("t") == [(1,)]
 
@@ -173,6 +175,20 @@ def test_shards_that_are_emptied_and_dropped_keep_their_rows_in_the_merged_table
         ends.run("TRUNCATE t_1", "INSERT INTO t_1 VALUES (11)", "DROP TABLE t_2")
         run.catch_up()
     assert ends.rows("t") == [(1,), (2,), (11,)]
+
+
+def test_what_the_target_never_had_needs_no_structure(ends: Ends, spark: SparkSession) -> None:
+    ends.run("CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE off (id INT PRIMARY KEY)")
+    ends.target.run(f"CREATE DATABASE {ends.schema}", f"CREATE TABLE {ends.schema}.t (id INT PRIMARY KEY)")
+    files = ends.files({"table-pattern": "off*", "events": ["all"]}, **{"task-mode": "incremental"})
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        ends.run("ALTER TABLE off ADD x INT", "CREATE INDEX i ON off (x)", "RENAME TABLE off TO off_2, off_2 TO off_3")
+        ends.run("INSERT INTO off_3 VALUES (1, 1)", "CREATE TABLE off_4 (a INT) ENGINE = ARIA TRANSACTIONAL = 1")
+        ends.run("DROP TABLE off_3", "INSERT INTO t VALUES (1)")
+        run.catch_up()
+    assert ends.tables() == {"t"}
+    assert ends.rows("t") == [(1,)]
 
 
 @pytest.mark.recovery

@@ -6,6 +6,7 @@
 | split | `rewrite.split` | a piece for each dropped table and each renamed pair |
 | block-allow list | `block_allow` | pieces of names that are let through |
 | event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
+| sequences | `sequence` | refused, where the event filter doesn't leave them out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
 | sharding | `sync.statement` | refused where several tables share the target's |
 | plan, carry out | `prepare`, `carry_out` | an intent, run once |
@@ -85,11 +86,7 @@ def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]
     if ddl.kind.on_schema:
         return (piece,) if rules.allows_schema(ddl.schema) else ()
     shut = [name for name in ddl.tables if not rules.allows(name)]
-    if ddl.kind is Kind.SEQUENCE and len(shut) < len(ddl.tables):
-        name = str(next(name for name in ddl.tables if name not in shut))
-        values = {"sequence": name, "statement": ddl.text}
-        raise DdlError("DDL-013", replace(ddl.context.where, table=name), values=values)
-    if not shut:
+    if not shut or (ddl.kind is Kind.SEQUENCE and len(shut) < len(ddl.tables)):
         return (piece,)
     if len(shut) == len(set(ddl.tables)):
         return ()
@@ -107,6 +104,17 @@ def event_filter(piece: Piece, rules: Rules, structure: StructureOf) -> tuple[Pi
     return (piece,) if taken == single else (replace(piece, run=taken),)
 
 
+def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+    """Sequences are not carried: nothing of one that the event filter leaves out. Raises DDL-013 for another."""
+    if piece.ddl.kind is not Kind.SEQUENCE:
+        return (piece,)
+    if not piece.run:
+        return ()
+    name = str(next(name for name in piece.ddl.tables if rules.allows(name)))
+    values = {"sequence": name, "statement": piece.ddl.text}
+    raise DdlError("DDL-013", replace(piece.ddl.context.where, table=name), values=values)
+
+
 def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     """Nothing is run of a RENAME whose two names are one on the target: shards that change their number."""
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
@@ -115,7 +123,7 @@ def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
 
 
-STEPS: tuple[Step, ...] = (block_allow, event_filter, route_rename)
+STEPS: tuple[Step, ...] = (block_allow, event_filter, sequence, route_rename)
 
 
 def _with_passing(ddl: Ddl, rules: Rules) -> Callable[[TableName], bool]:

@@ -26,9 +26,13 @@ from unshard.ddl.scratch import show_create_database
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, Kind
 from unshard.ddl.tracker import Changes, SchemaTracker
+from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
+
+_ON_TABLE = frozenset({Kind.ALTER_TABLE, Kind.RENAME_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
+"""Kinds whose first table has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ def prepare(
     DDL-005, DDL-012 (see `SchemaTracker.after`, `plan_intent`), what `check_marks` raises; MySQLdb.Error for a lost
     connection.
     """
-    changes = tracker.after(connection, *(piece.ddl for piece in found))
+    found = _known(found, tracker)
+    changes = _changes(connection, found, tracker)
     followed = [piece.ddl for piece in found if piece.leaves is None]
 
     def before(name: TableName) -> Table | None:
@@ -59,6 +64,29 @@ def prepare(
     statements = [_for_target(connection, part, changes, rules) for piece in found for part in piece.run]
     kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
     return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
+
+
+def _known(found: Sequence[Piece], tracker: SchemaTracker) -> list[Piece]:
+    """Without operations that a filter leaves out on a table whose structure nobody knows: it stays unknown."""
+    kept: list[Piece] = []
+    named: set[TableName] = set()
+    for piece in found:
+        table = piece.ddl.tables[0] if piece.ddl.kind in _ON_TABLE and not piece.run else None
+        if table is None or table in named or tracker.get(table) is not None:
+            kept.append(piece)
+            named.update(piece.ddl.tables)
+    return kept
+
+
+def _changes(connection: Any, found: Sequence[Piece], tracker: SchemaTracker) -> Changes:
+    """What the tracker makes of the pieces. A CREATE that a filter leaves out need not be one that the target knows."""
+    try:
+        return tracker.after(connection, *(piece.ddl for piece in found))
+    except DdlError as error:
+        creates = all(piece.ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE) for piece in found)
+        if error.code == "DDL-003" and creates and not any(piece.run for piece in found):
+            return {}
+        raise
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Ddl:

@@ -10,7 +10,7 @@ from unshard.model.table import TableName
 
 
 class Kind(StrEnum):
-    """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.block_allow`)."""
+    """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.sequence`)."""
 
     CREATE_DATABASE = "create database"
     ALTER_DATABASE = "alter database"
