@@ -10,8 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
-from task_runs import TaskFiles, TaskRun
+from task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import RelayError
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
 from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.workload import Workload, WorkPlan
 
@@ -89,3 +91,37 @@ def test_there_and_back(
     with TaskRun(files, spark) as run:
         run.catch_up()
     assert_exactly_once(primary, mysql_target, work.plan.names)
+
+
+def test_a_task_that_began_at_a_position(
+    pair: tuple[MysqlServer, MysqlServer],
+    mysql_target: MysqlServer,
+    schema: str,
+    spark: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """Its GTID set is taken from the log: what came before the position belongs to it."""
+    primary, replica = pair
+    table = TableName(schema, "t")
+    made = f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY)"
+    mysql_target.run(*made)
+    primary.run(*made, "FLUSH BINARY LOGS", f"INSERT INTO {table} VALUES (-1)", f"DELETE FROM {table}")
+    at = newest(primary)
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": primary},
+        mysql_target,
+        (schema,),
+        keys={"task-mode": "incremental"},
+        instance={"meta": {"binlog-name": at.file, "binlog-pos": at.offset}},
+    ).write()
+    with TaskRun(files, spark) as run:
+        primary.run(f"INSERT INTO {table} VALUES (1)")
+        run.catch_up()
+    promote(replica, primary)
+    replica.run(f"INSERT INTO {table} VALUES (2)")
+    heir = replace(files, sources={"s1": replica}, instance={}, source={"enable-gtid": True})
+    with TaskRun(heir.write(), spark) as run:
+        run.catch_up()
+    assert_equal([(replica, table)], (mysql_target, table))

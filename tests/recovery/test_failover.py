@@ -185,3 +185,24 @@ def test_prepared_transactions_and_deaths_on_the_way(
     assert_exactly_once(pair.replica, target, work.plan.names)
     assert target.query(f"SELECT COUNT(*) FROM {name.quoted} WHERE pad = 'xa'") == [(1,)]
     assert target.query(f"SELECT COUNT(*) FROM {undone}") == [(0,)]
+
+
+def test_a_copy_goes_over_once_its_dump_is_whole(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    with Command(files, crash_at="subtask-loaded") as command:
+        command.dies("subtask-loaded")
+    work.run(transactions=20)
+    pair.promote()
+    work.server = pair.replica
+    work.run(transactions=20)
+    with TaskRun(over(files, pair), spark) as run:
+        run.catch_up()
+    assert_exactly_once(pair.replica, target, work.plan.names)
+
+
+def test_a_dump_in_hand_is_of_one_server(files: TaskFiles, pair: Pair, spark: SparkSession) -> None:
+    with Command(files, crash_at="dump-table-after") as command:
+        command.dies("dump-table-after")
+    with pytest.raises(RelayError, match="RELAY-032"):
+        TaskRun(over(files, pair), spark)

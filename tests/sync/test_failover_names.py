@@ -12,6 +12,7 @@ from unshard.errors import RelayError, SyncError
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.sync.failover import Names, translate
+from unshard.sync.seek import gtids_at
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
 from unshard.testing.servers import MariadbServer
@@ -134,3 +135,10 @@ def test_it_can_be_stopped(relay: OwnFiles, marks: Marks) -> None:
     stop = Event()
     stop.set()
     assert translate(Names(Checkpoint(elsewhere(marks["insert"], 100)), {}), "0-1", relay, "s1", stop) is None
+
+
+def test_the_gtids_of_a_place(relay: OwnFiles, marks: Marks) -> None:
+    for mark in marks.values():
+        assert gtids_at(relay, mark.position, "s1") == mark.gtid
+    inside = Position(marks["insert"].position.file, marks["insert"].position.offset - 10)
+    assert gtids_at(relay, inside, "s1") == ""

@@ -19,10 +19,9 @@ from threading import Event
 
 from unshard.errors import RelayError, SyncError, Where
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
-from unshard.model.position import FIRST_OFFSET, Location, Position
-from unshard.relay.gtids import gtids_before
+from unshard.model.position import Location, Position
 from unshard.sync.follow import Files, Prepare, Work, Written
-from unshard.sync.seek import seek
+from unshard.sync.seek import head_gtids, seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
@@ -30,8 +29,6 @@ from unshard.target.receipts import OpenBatch
 IDLE_SECONDS = 0.25
 ANY = Position("any.000000", 0)
 """Before whatever a log has."""
-
-_HEAD_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ def _place(
 ) -> Location | None:
     """The place behind just the transactions of `old.gtid`; `prepares` gets the XA transactions prepared before it."""
     first = log.files()[0]
-    before = _head(log, first, written)
+    before = head_gtids(log, first, written)
     if before is None:
         return None
     passed = str(before)
@@ -132,13 +129,6 @@ def _place(
         values = {"known": old.gtid, "passed": passed or "nothing"}
         raise SyncError("SYNC-061", Where(source=source, position=str(found.position)), values=values)
     return found
-
-
-def _head(log: Files, first: str, written: Position) -> GtidSet | None:
-    """The set that the log's first file begins with, once it is there."""
-    end = written.offset if written.file == first else _HEAD_BYTES
-    with log.path(first).open("rb") as file:
-        return gtids_before(file.read(min(end, _HEAD_BYTES)), FIRST_OFFSET)
 
 
 def _parsed(gtid: str) -> GtidSet:

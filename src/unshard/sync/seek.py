@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
-from unshard.model.position import Location, Position
+from unshard.errors import BinlogError
+from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
+from unshard.model.position import FIRST_OFFSET, Location, Position
+from unshard.relay.gtids import gtids_before
 from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
 
 ONE_TRANSACTION = 1
+_MANY = 64 << 20
+_HEAD_BYTES = 1 << 20
 
 
 def seek(
@@ -42,6 +46,28 @@ def seek(
         note(work)
         at = work.end
     return Location(at.position, gtid) if at.gtid and holds(at.gtid, gtid) else None
+
+
+def gtids_at(log: Log, place: Position, source: str) -> str:
+    """The GTID set up to `place`, by the log's file up to there, which is written; "" where the file doesn't tell.
+
+    Damage is no error here: what follows the log meets it, or begins behind it.
+    """
+    try:
+        head = head_gtids(log, place.file, place)
+        at = Location(Position(place.file), str(head or ""))
+        while at.position < place and (work := next_work(log, at, place, _MANY, source)) is not None:
+            at = work.end
+    except BinlogError:
+        return ""
+    return at.gtid if head is not None and at.position == place else ""
+
+
+def head_gtids(log: Log, file: str, written: Position) -> GtidSet | None:
+    """The set that a file of the log begins with; None while it isn't there yet."""
+    end = written.offset if written.file == file else _HEAD_BYTES
+    with log.path(file).open("rb") as opened:
+        return gtids_before(opened.read(min(end, _HEAD_BYTES)), FIRST_OFFSET)
 
 
 def holds(known: str, gtid: str) -> bool:

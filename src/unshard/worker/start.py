@@ -18,7 +18,7 @@ from unshard.relay.beginning import file_with_gtids
 from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_holds
 from unshard.sync.safe_mode import DUMP
-from unshard.sync.seek import seek
+from unshard.sync.seek import gtids_at, seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
 from unshard.target.prepared_xa import load_prepared
@@ -121,14 +121,14 @@ class Beginning:
         """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.
 
         Structures come from the target as they are met. With a GTID set alone the relay log is searched for the
-        place behind it; None when `stop` came first.
+        place behind it, with a place alone for its GTID set: a fail-over needs both. None when `stop` came first.
         """
         if self.meta_start is None:
             with session(self.upstream, "source") as connection:
                 now = current_location(connection, identify(connection))
             return Checkpoint(now) if now is not None else None
         if self.meta_start.position.file:
-            return Checkpoint(self.meta_start)
+            return self._with_gtids(self.meta_start, relay, stop)
         first = self._meta_location()
         assert first is not None, "meta with a GTID set has a file that it begins in"
         while not stop.is_set():
@@ -139,6 +139,13 @@ class Beginning:
                     return Checkpoint(found)
                 stop.wait(LOOK_SECONDS)
         return None
+
+    def _with_gtids(self, start: Location, relay: RelayUnit, stop: Event) -> Checkpoint | None:
+        while not start.gtid and not stop.is_set():
+            relay.check()
+            if relay.wait_for(start.position, LOOK_SECONDS):
+                return Checkpoint(Location(start.position, gtids_at(relay.log, start.position, self.source)))
+        return Checkpoint(start) if start.gtid else None
 
     def _meta_location(self) -> Location | None:
         """`meta` with the binlog file that holds the place behind its GTID set, where it names none itself."""
