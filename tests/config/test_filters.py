@@ -93,6 +93,14 @@ def test_two_filters_of_one_instance_have_different_patterns(files: Any) -> None
     ]
 
 
+def test_a_filter_in_a_task_that_follows_no_binlog_gives_a_notice(files: Any) -> None:
+    keys = {"filters": {"f": RULE}, "mysql_instances": used("f")}
+    assert files.read_task(**keys, task_mode="all").notices == ()
+    assert files.read_task(**keys, task_mode="full").notices == (
+        "mysql-instances[0].filter-rules has no effect: task-mode full follows no binlog",
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "event", "said"),
     [

@@ -193,4 +193,10 @@ class TaskConfig(Section):
                 for index, instance in enumerate(self.mysql_instances)
                 if instance.expression_filters
             ]
+        if self.task_mode not in ("incremental", "all"):
+            found += [
+                f"mysql-instances[{index}].filter-rules has no effect: task-mode {self.task_mode} follows no binlog"
+                for index, instance in enumerate(self.mysql_instances)
+                if instance.filter_rules
+            ]
         return tuple(found)
