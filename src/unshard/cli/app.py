@@ -58,6 +58,24 @@ def run(
 
 
 @app.command()
+def status(
+    task: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file, in DM's format.")],
+    source: Annotated[
+        list[Path], typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; once for each source.")
+    ],
+    tables: Annotated[bool, typer.Option("--tables", help="The ledger too: what became of each table's rows.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with DM's field names.")] = False,
+) -> None:
+    """Show how far a task is, and what became of every row, as the target has it on record.
+
+    It changes nothing, and the task may run meanwhile or not. Exit code 0: shown, 1: an error, 2: wrong use.
+    """
+    from unshard.cli.status import show_status
+
+    _guarded(lambda: show_status(task, source, print, tables=tables, as_json=as_json))
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
     seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,

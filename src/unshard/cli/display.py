@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 
@@ -62,7 +63,7 @@ def line(reading: SubtaskStatus) -> str:
     if sync is None or sync.location is None:
         return f"{head}  {reading.note}".rstrip()
     lag = "unknown" if sync.lag_seconds is None else f"{sync.lag_seconds:.1f} s"
-    backlog = "unknown" if reading.backlog_bytes is None else _size(reading.backlog_bytes)
+    backlog = "unknown" if reading.backlog_bytes is None else size_text(reading.backlog_bytes)
     parts = [
         f"{sync.rows_per_second:,.0f} rows/s",
         f"lag {lag}",
@@ -72,6 +73,8 @@ def line(reading: SubtaskStatus) -> str:
     ]
     if sync.missing:
         parts.append(f"{sync.missing:,} rows were not found in the target ({_missing_by_table(sync.tables)})")
+    if filtered := sum(entry.filtered for entry in sync.tables.values()):
+        parts.append(f"{filtered:,} filtered ({_filtered_by_rule(sync.tables)})")
     if sync.safe_mode:
         parts.append(f"safe mode ({sync.safe_mode})")
     if reading.note:
@@ -86,6 +89,15 @@ def _missing_by_table(tables: Mapping[str, Entry]) -> str:
     return ", ".join(named + ["…"] * (len(counts) > MOST_TABLES))
 
 
+def _filtered_by_rule(tables: Mapping[str, Entry]) -> str:
+    """The rules that left out most."""
+    by_rule: Counter[str] = Counter()
+    for entry in tables.values():
+        by_rule.update(entry.rules)
+    named = [f"{rule} {count:,}" for rule, count in by_rule.most_common(MOST_TABLES)]
+    return ", ".join(named + ["…"] * (len(by_rule) > MOST_TABLES))
+
+
 def _copying(progress: Progress, seconds: float) -> str:
     rows = _rows(progress)
     rate = rows / seconds if seconds > 0 else 0.0
@@ -93,7 +105,7 @@ def _copying(progress: Progress, seconds: float) -> str:
     eta = f"ETA {left / rate:,.0f} s" if rate and left else ""
     total = f" of about {progress.rows_total_estimate:,}" if progress.rows_total_estimate else ""
     return (
-        f"{rows:,}{total} rows  {_size(progress.bytes_done)}  {rate:,.0f} rows/s  "
+        f"{rows:,}{total} rows  {size_text(progress.bytes_done)}  {rate:,.0f} rows/s  "
         f"{progress.tables_done}/{progress.tables_total} tables  {eta}"
     ).rstrip()
 
@@ -102,7 +114,8 @@ def _rows(progress: Progress) -> int:
     return progress.rows_done
 
 
-def _size(count: float) -> str:
+def size_text(count: float) -> str:
+    """Bytes, for people."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"

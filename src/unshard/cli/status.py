@@ -1,0 +1,100 @@
+"""`unshard status`: what the target has on record of a task, source by source and table by table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unshard.cli.display import size_text
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.source.upstream import Upstream
+from unshard.target.ledger import COUNTS
+from unshard.target.meta import MetaTables
+from unshard.target.recorded import Recorded, read_recorded
+from unshard.worker.watch import UpstreamWatch
+
+_UNKNOWN = "unknown: the source can't be asked"
+
+
+def show_status(
+    task_path: Path, source_paths: Sequence[Path], write: Callable[[str], None], *, tables: bool, as_json: bool
+) -> None:
+    """Print the state of each source. Changes nothing. Raises ConfigError, and TargetError where it can't be read."""
+    configs = plan_subtasks(load_task(task_path), [load_source(path) for path in source_paths])
+    forms = []
+    for config in configs:
+        with session(to_endpoint(config.target), "target") as connection:
+            meta = MetaTables(config.meta_schema, config.name)
+            recorded = read_recorded(connection, meta, config.source_id)
+        upstream = UpstreamWatch(to_endpoint(config.source.database)).look()
+        if as_json:
+            forms.append(_form(config, recorded, upstream))
+        else:
+            write("\n".join(_text(recorded, upstream, tables=tables)))
+    if as_json:
+        write(json.dumps({"result": True, "msg": "", "sources": forms}, indent=2))
+
+
+def _text(recorded: Recorded, upstream: Upstream | None, *, tables: bool) -> list[str]:
+    if recorded.location is None:
+        return [f"{recorded.source}  no checkpoint yet: the copy is not done, or the task was never started"]
+    at = recorded.location.position
+    backlog = _UNKNOWN if upstream is None else size_text(upstream.backlog_bytes(at))
+    lines = [f"{recorded.source}  at {at}, saved {recorded.saved} UTC  backlog {backlog}"]
+    if recorded.open_batch:
+        lines.append(f"  open batch: {recorded.open_batch}")
+    if tables:
+        lines += _ledger(recorded)
+    return lines
+
+
+def _ledger(recorded: Recorded) -> list[str]:
+    head = ["table", *COUNTS]
+    cells = [[name, *(f"{counts[column]:,}" for column in COUNTS)] for name, counts in recorded.tables.items()]
+    widths = [max(len(row[place]) for row in [head, *cells]) for place in range(len(head))]
+    lines = [
+        "  " + "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        for row in [head, *cells]
+    ]
+    if recorded.filtered:
+        lines.append("  filtered changes, by target table and rule:")
+        lines += [f"    {name}  {rule}  {count:,}" for (name, rule), count in recorded.filtered.items()]
+    if recorded.skipped:
+        lines.append("  row events passed over undecoded, by source table and rule:")
+        lines += [f"    {name}  {rule}  {count:,}" for (name, rule), count in recorded.skipped.items()]
+    return lines
+
+
+def _form(config: SubtaskConfig, recorded: Recorded, upstream: Upstream | None) -> dict[str, Any]:
+    """DM's names of `query-status` where it has them."""
+    location = recorded.location
+    sync = None
+    if location is not None:
+        master = upstream.location if upstream is not None else None
+        sync = {
+            "masterBinlog": f"({master.position.file}, {master.position.offset})" if master else "",
+            "masterBinlogGtid": master.gtid if master else "",
+            "syncerBinlog": f"({location.position.file}, {location.position.offset})",
+            "syncerBinlogGtid": location.gtid,
+            "synced": upstream is not None and location.position >= upstream.location.position,
+            "totalRows": sum(counts["decoded"] for counts in recorded.tables.values()),
+            "backlogBytes": upstream.backlog_bytes(location.position) if upstream else None,
+            "checkpointTime": recorded.saved,
+            "openBatch": recorded.open_batch,
+            "tables": [_table(name, counts, recorded.filtered) for name, counts in recorded.tables.items()],
+            "passedOver": [
+                {"table": name, "rule": rule, "rowEvents": count} for (name, rule), count in recorded.skipped.items()
+            ],
+        }
+    one = {"name": config.name, "unit": "Sync" if sync else "", "sync": sync}
+    return {"sourceStatus": {"source": recorded.source}, "subTaskStatus": [one]}
+
+
+def _table(name: str, counts: Mapping[str, int], filtered: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+    rules = {rule: count for (target, rule), count in filtered.items() if target == name}
+    return {"table": name, **counts, "filteredByRule": rules}

@@ -1,0 +1,63 @@
+"""What the target has on record of a source: how far it is, what is open, and the ledger. Read by anybody, any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import MySQLdb
+
+from unshard.model.position import Location
+from unshard.target.checkpoint import load_checkpoint
+from unshard.target.ledger import COUNTS
+from unshard.target.meta import MetaTables
+
+_ABSENT = frozenset({1049, 1146})  # no such database, no such table
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One source's rows, read one after the other: a task that runs may have closed a batch in between.
+
+    `location` is None before the first checkpoint, `saved` tells when it was moved last (UTC, as text). `open_batch`
+    is the stretch of the batch that is planned and not closed, else empty. `tables` has the counts by target table;
+    `filtered` changes by (target table, rule), `skipped` row events by (source table, rule).
+    """
+
+    source: str
+    location: Location | None
+    saved: str
+    open_batch: str
+    tables: dict[str, dict[str, int]]
+    filtered: dict[tuple[str, str], int]
+    skipped: dict[tuple[str, str], int]
+
+
+def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
+    """What there is; tables and columns that a task has not made yet count as empty. Driver errors come as they are."""
+    checkpoint = _rows(connection, f"SELECT update_time FROM {meta.checkpoint} WHERE id = %s AND is_global", source)
+    found = load_checkpoint(connection, meta, source) if checkpoint else None
+    batches = _rows(connection, f"SELECT * FROM {meta.batch} WHERE source = %s AND state = 'open'", source)
+    left_out = _rows(connection, f"SELECT * FROM {meta.left_out} WHERE source = %s ORDER BY name, rule", source)
+    ledger = _rows(connection, f"SELECT * FROM {meta.ledger} WHERE source = %s ORDER BY target", source)
+    return Recorded(
+        source,
+        found.location if found is not None else None,
+        str(checkpoint[0]["update_time"]) if checkpoint else "",
+        "".join(f"{b['begin_name']}:{b['begin_pos']} to {b['end_name']}:{b['end_pos']}" for b in batches),
+        {row["target"]: {name: int(row.get(name, 0)) for name in COUNTS} for row in ledger},
+        {(row["name"], row["rule"]): int(row["changes"]) for row in left_out if row["changes"]},
+        {(row["name"], row["rule"]): int(row["events"]) for row in left_out if row.get("events")},
+    )
+
+
+def _rows(connection: Any, statement: str, source: str) -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(statement, (source,))
+        except MySQLdb.Error as error:
+            if error.args[0] in _ABSENT:
+                return []
+            raise
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
