@@ -158,3 +158,40 @@ def test_bad_arguments_of_a_column_mapping_are_refused(files: Any, arguments: li
     (found,) = files.task_problems(column_mappings={"m": rule}, mysql_instances=used)
     assert found.startswith("column-mappings.m.arguments: ")
     assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("keys", "arguments", "expected"),
+    [
+        ({"expression": "add prefix"}, [], "write one text"),
+        ({"expression": "add suffix"}, [""], "write one text"),
+        ({"expression": "add prefix"}, ["1", "a", "b"], "write one text"),
+    ],
+)
+def test_a_text_to_add_is_one(files: Any, keys: dict[str, str], arguments: list[str], expected: str) -> None:
+    used = instance(column_mapping_rules=["m"])
+    (found,) = files.task_problems(
+        column_mappings={"m": {**MAPPING, **keys, "arguments": arguments}}, mysql_instances=used
+    )
+    assert found.startswith("column-mappings.m.arguments: ")
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("regexp", "expected"),
+    [("order_.*", "no capture group"), ("order_(", "not a regular expression"), ("(?:a)", "no capture group")],
+)
+def test_what_extracts_nothing_is_refused(files: Any, regexp: str, expected: str) -> None:
+    rule = {"schema-pattern": "a", "target-schema": "b"}
+    rule |= {"extract-schema": {"schema-regexp": regexp, "target-column": "c"}}  # type: ignore[dict-item]
+    (found,) = files.task_problems(routes={"r": rule}, mysql_instances=instance(route_rules=["r"]))
+    assert found.startswith("routes.r.extract-schema.schema-regexp: ")
+    assert expected in found
+
+
+def test_two_parts_for_one_column_are_refused(files: Any) -> None:
+    parts = {"extract-schema": ("schema-regexp", "c"), "extract-source": ("source-regexp", "C")}
+    rule: dict[str, Any] = {"schema-pattern": "a", "target-schema": "b"}
+    rule |= {part: {key: "(.*)", "target-column": column} for part, (key, column) in parts.items()}
+    (found,) = files.task_problems(routes={"r": rule}, mysql_instances=instance(route_rules=["r"]))
+    assert "two parts are extracted to one column" in found

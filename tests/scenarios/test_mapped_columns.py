@@ -156,6 +156,37 @@ def test_a_statement_that_would_leave_rows_as_they_were(
     assert caught.value.where.position is not None
 
 
+def test_a_new_shard_needs_nothing_and_one_made_over_would_take_the_others_rows(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    columns = "(id INT PRIMARY KEY, v INT)"
+    source_server.run(f"CREATE DATABASE {schema}_1", f"CREATE TABLE {schema}_1.t_1 {columns}")
+    target_server.run(
+        f"CREATE DATABASE {schema}_all",
+        f"CREATE TABLE {schema}_all.t (shard INT, id INT, v INT, PRIMARY KEY (shard, id), KEY (v))",
+    )
+    extract = {"extract-table": {"table-regexp": "t_(.*)", "target-column": "Shard"}}
+    files = task(tmp_path, schema, source_server, target_server, {}, route=extract).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        source_server.run(
+            f"INSERT INTO {schema}_1.t_1 VALUES (1, 1), (2, 2)",
+            f"CREATE TABLE {schema}_1.t_02 {columns}",
+            f"CREATE TABLE {schema}_1.t_3 LIKE {schema}_1.t_1",
+            f"INSERT INTO {schema}_1.t_02 VALUES (1, 3), (2, 3)",
+            f"INSERT INTO {schema}_1.t_3 VALUES (1, 4)",
+            f"UPDATE {schema}_1.t_02 SET id = 5 WHERE id = 1",
+            f"DELETE FROM {schema}_1.t_1 WHERE id = 2",
+        )
+        run.catch_up()
+        found = target_server.query(f"SELECT * FROM {schema}_all.t ORDER BY shard, id")
+        assert found == [(1, 1, 1), (2, 2, 3), (2, 5, 3), (3, 1, 4)]
+    source_server.run(f"CREATE OR REPLACE TABLE {schema}_1.t_1 {columns}")
+    with pytest.raises(SyncError, match="SYNC-011"), TaskRun(files, spark) as run:
+        raise run.error()
+    assert target_server.query(f"SELECT COUNT(*) FROM {schema}_all.t") == [(4,)]
+
+
 def test_two_rules_for_a_table_that_is_there_are_refused_at_the_start(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from unshard.sync.batch import TablePlan
 from unshard.sync.partial import encode_partial, map_partial
 from unshard.sync.tables import plan_target
 from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.extract import Constant, with_constants
 
 ID = Column("id", "bigint", "bigint(20)", nullable=False)
 A = Column("a", "int", "int(11)")
@@ -143,3 +144,21 @@ def test_a_mapped_column_without_its_source_is_left_alone() -> None:
     assert found.present == (set(), {2})  # and so no key for the row: encode stops
     with pytest.raises(SyncError, match="SYNC-032"):
         mapped("a", "id", images(None, {0}, (1, 0, 5)))
+
+
+def test_constants_are_in_every_image() -> None:
+    shard = Column("shard", "int", "int(11)", nullable=False)
+    added = (Constant(shard, 7),)
+    source = Table(TableName("a", "t"), COLUMNS)
+    keyed = Table(TableName("b", "t"), (*COLUMNS, shard), (Index("PRIMARY", ("shard", "id"), (0, 0), unique=True),))
+    target = replace(plan_target(with_constants(source, added), keyed, Where()), ordered=True)
+    table = TablePlan(source, target, None, None, (("a", "7"), ("b", "NULL"), ("ts", "NULL")), (), added)
+
+    def rows(some: PartialImages) -> list[tuple[Op, int, Any, Any, Any]]:
+        return encoded(table.mapped(), map_partial(table, some, WHERE))
+
+    assert rows(images({0}, None, (4, 1, 5))) == [(Op.DELETE, 2, b"(`shard`=7 AND `id`=5) OR ", None, None)]
+    ((_, _, _, old_key, row),) = rows(images({0}, {0, 1}, (2, 0, 5, None), (3, 0, 6, 1)))
+    assert (old_key, row) == (b"(`shard`=7 AND `id`=5) OR ", b"`id`=6,`a`=1,`shard`=7,`ts`=`ts`")
+    ((*_, row),) = rows(images(None, {0}, (1, 0, 5)))
+    assert row == b"`id`=5,`shard`=7,`a`=7,`b`=NULL,`ts`=NULL"

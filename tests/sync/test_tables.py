@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
-from unshard.config.rules import RouteRule
-from unshard.errors import SyncError, Where
+from unshard.config.rules import ExtractTable, RouteRule
+from unshard.errors import ConfigError, SyncError, Where
 from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
+from unshard.sync.batch import TablePlan
+from unshard.sync.encode import keys_of
 from unshard.sync.tables import TableRules, TargetTables, plan_target
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.extract import append_constants
 from unshard.transform.route import Router
 
 ID = Column("id", "bigint", "bigint(20)", nullable=False, has_default=False)
@@ -117,3 +121,45 @@ def test_a_statement_drops_what_is_known_of_its_tables_and_of_those_that_share_t
     after = {plan.table.name: plan for plan in rules.plans(shards, Position("b.000001"))}
     assert read == [TableName("d", "alone"), TableName("d", "all"), TableName("d", "all")]
     assert after == before
+
+
+def test_extracted_columns_are_part_of_the_targets_keys_and_of_the_plan() -> None:
+    source = replace(table(("id",), columns=(ID,)), name=TableName("d", "shard_1"))
+    shard = Column("shard", "varchar", "varchar(9)", False, "utf8mb4", "utf8mb4_general_ci", length=9)
+    keyed = Index("PRIMARY", ("id", "shard"), (0, 0), unique=True)
+    target = replace(source, name=TableName("d", "all"), columns=(*source.columns, shard), indexes=(keyed,))
+    extraction = ExtractTable(table_regexp="shard_(.*)", target_column="SHARD")
+    route = RouteRule(
+        schema_pattern="d",
+        table_pattern="shard_*",
+        target_schema="d",
+        target_table="all",
+        extract_table=extraction,
+    )
+
+    def plans(there: Table, second: str = "shard_2") -> tuple[TablePlan, ...]:
+        structures = {name: replace(source, name=name) for name in (source.name, TableName("d", second))}
+        rules = TableRules(
+            "s1",
+            BlockAllowList(),
+            Router({"r": route}),
+            ColumnMapper({}),
+            structures.__getitem__,
+            TargetTables(lambda name: there),
+            {},
+        )
+        return rules.plans(structures, Position("b.000001"))
+
+    one, other = plans(target)
+    assert (one.target.key, one.target.columns[-1]) == (("id", "shard"), "shard")
+    assert not one.target.ties and not one.target.ordered  # digits are equal in no collation
+    assert [plan.target.ordered for plan in plans(target, "shard_A")] == [True, True]
+    assert [constant.value for constant in one.constants + other.constants] == ["1", "2"]
+    assert one.fingerprint() != replace(one, constants=other.constants).fingerprint()
+    wider = plans(replace(target, columns=(*source.columns, replace(shard, definition="varchar(20)", length=20))))[0]
+    assert one.fingerprint() == wider.fingerprint()
+    rest = pa.record_batch({"op": pa.array([1], pa.int8()), "seq": pa.array([0]), "id": pa.array([5])})
+    images = append_constants(rest, one.constants)
+    assert keys_of(one.mapped(), images).to_pylist() == [b"(`id`=5 AND `shard`='1') OR "]
+    with pytest.raises(ConfigError, match="CONFIG-017"):
+        plans(replace(target, columns=source.columns, indexes=source.indexes))

@@ -22,10 +22,14 @@ from unshard.model.table import Column, Table, TableName
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the rows of one source table carry: `carried`, and the source's `columns` that it is made of."""
+    """What the rows of one source table carry: `carried`, and the source's `columns` that it is made of.
+
+    The target's table of one with `more` columns than the source's is made by hand.
+    """
 
     columns: tuple[str, ...] = ()
     carried: tuple[object, ...] = ()
+    more: bool = False
 
 
 MarksOf = Callable[[TableName], Marks]

@@ -6,6 +6,7 @@
 | kept back by the event filter | nothing, or the parts that are left | yes, whole |
 | a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
 | a RENAME within one target table | nothing | yes |
+| a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def prepare(
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
-    statements = [_for_target(connection, part, changes, rules) for piece in found for part in piece.run]
+    run = [part for piece in found for part in piece.run if not _made_by_hand(part, rules)]
+    statements = [_for_target(connection, part, changes, rules) for part in run]
     kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
     return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
 
@@ -87,6 +89,11 @@ def _changes(connection: Any, found: Sequence[Piece], tracker: SchemaTracker) ->
         if error.code == "DDL-003" and creates and not any(piece.run for piece in found):
             return {}
         raise
+
+
+def _made_by_hand(ddl: Ddl, rules: Rules) -> bool:
+    """Whether it makes a table that has more columns on the target: the first row of it tells what is missing there."""
+    return ddl.kind is Kind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Ddl:

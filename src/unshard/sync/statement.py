@@ -217,7 +217,7 @@ class Statements:
         for ddl in (part for piece in found for part in piece.run):
             if ddl.kind is Kind.DROP_DATABASE:
                 journal.on_target(partial(self._refuse_shared_schema, ddl=ddl))
-            if ddl.kind not in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
+            if ddl.or_replace or ddl.kind not in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
                 self._refuse_merged(ddl)
 
     def _refuse_merged(self, ddl: Parsed) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import SyncError, UnshardError, Where
@@ -14,7 +14,7 @@ from unshard.sync.batch import TablePlan, TargetPlan, Tie
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
-from unshard.transform.extract import constants, with_constants
+from unshard.transform.extract import Constant, constants, with_constants
 from unshard.transform.route import Router
 from unshard.transform.row_filter import RowFilter
 
@@ -156,7 +156,7 @@ class TableRules:
         mapping = self.mapper.mapping_for(name)
         return TablePlan(
             table=replace(upstream, create_sql=""),
-            target=plan_target(with_constants(upstream, added), target, where),
+            target=plan_target(with_constants(upstream, added), target, where, _plain(added)),
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
             constants=added,
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
@@ -169,8 +169,11 @@ class TableRules:
             raise error.at(source=self.source) from error
 
 
-def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
-    """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be."""
+def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[str] = frozenset()) -> TargetPlan:
+    """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be.
+
+    `plain` are columns, in lower case, whose values are equal just where their texts are.
+    """
     written = [column for column in upstream.columns if not column.generated]
     faults = misfits(upstream, target)
     names = {column.name.lower() for column in upstream.columns}
@@ -187,13 +190,22 @@ def plan_target(upstream: Table, target: Table, where: Where) -> TargetPlan:
         return replace(plan, bytewise=text, documents=json)
     own = tuple(upstream.column(name).name for name in key)
     plan = TargetPlan(0, target.name, columns, own, times=times)
-    if len(target.unique_keys) == 1 and not any(_ambiguous(target.column(name)) for name in key):
+    texts = [target.column(name) for name in key if name.lower() not in plain]
+    if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
         return plan
     ties = [_tie(upstream, target, index) for index in target.unique_keys]
     known = tuple(tie for tie in ties if tie is not None)
     if len(known) < len(ties) or _OVERLAPS in target.create_sql.upper():
         return replace(plan, ordered=True)
     return replace(plan, ties=known)
+
+
+def _plain(added: Iterable[Constant]) -> frozenset[str]:
+    """Constants that no collation takes for another one: anything but text, and digits."""
+    values = ((one.column.name.lower(), one.value) for one in added)
+    return frozenset(
+        name for name, value in values if not isinstance(value, str) or (value.isascii() and value.isdigit())
+    )
 
 
 def _tie(upstream: Table, target: Table, index: Index) -> Tie | None:
@@ -225,7 +237,8 @@ def _alike(plans: Iterable[TablePlan]) -> bool:
     for plan in plans:
         names = {name for tie in plan.target.ties for name in tie.columns}
         columns = [column for column in plan.table.columns if column.name in names]
-        written.add(tuple((c.name.lower(), c.type if c.type in EXACT_TEXTS else "", c.scale, c.fsp) for c in columns))
+        forms = tuple((c.name.lower(), c.type if c.type in EXACT_TEXTS else "", c.scale, c.fsp) for c in columns)
+        written.add((plan.target.tied, forms))
     return len(written) == 1
 
 

@@ -65,5 +65,5 @@ def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str)
     mapping = mapper.mapping_for(name)
     extracted = tuple((one.column.lower(), one.value) for one in router.extracted(name, source))
     if mapping is None:
-        return Marks((), extracted)
-    return Marks((mapping.source_column, mapping.target_column), (mapping.mark, *extracted))
+        return Marks((), extracted, bool(extracted))
+    return Marks((mapping.source_column, mapping.target_column), (mapping.mark, *extracted), bool(extracted))
