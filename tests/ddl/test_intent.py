@@ -7,7 +7,7 @@ import json
 import pytest
 
 from unshard.ddl.context import Context
-from unshard.ddl.intent import Again, Decision, Intent, Step, again, decide, same
+from unshard.ddl.intent import Again, Decision, Intent, Step, again, decide
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Kind
 from unshard.errors import Where
@@ -85,28 +85,6 @@ def test_both_names_of_a_rename_count(found: dict[str, str | None], decision: De
 )
 def test_what_a_second_run_does(sql: str, before: str | None, expected: Again) -> None:
     assert again(classify_ddl(sql, Context("d")), {"t": before}, {"t": before}) is expected
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "equal"),
-    [
-        (X, X, True),
-        (X, Y, False),
-        (X, None, False),
-        (None, None, True),
-        (f"{X} AUTO_INCREMENT=7 CHARSET=utf8", f"{X} CHARSET=utf8", True),
-        (f"{X} AUTO_INCREMENT=7", f"{X} AUTO_INCREMENT=8 COMMENT='x'", False),
-        (f"{X} COMMENT='AUTO_INCREMENT=7'", f"{X} COMMENT='AUTO_INCREMENT=8'", False),
-        (f"{X}\n/*!50100 PARTITION BY HASH (x) */", f"{X} partition by hash (x)", True),
-        (f"{X} PARTITION BY HASH (x)", X, False),
-        ("CREATE TABLE `t` (`a` INT)", "CREATE TABLE `T` (`a` INT)", False),
-        ("CREATE TABLE `t` (`key` int)", "CREATE TABLE `t` (KEY int)", False),
-        ("CREATE TABLE `t` (`a` int DEFAULT 'X')", "CREATE TABLE `t` (`a` int DEFAULT 'x')", False),
-        ("CREATE TABLE `t` (`a` bigint /*T![auto_rand] AUTO_RANDOM(5) */)", "CREATE TABLE `t` (`a` bigint)", True),
-    ],
-)
-def test_same_structure(one: str | None, other: str | None, equal: bool) -> None:
-    assert same(one, other) is equal
 
 
 def test_an_intent_lives_through_json() -> None:

@@ -16,8 +16,9 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.ddl.intent import Decision, Intent, Step, Structures, decide, same
+from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
 from unshard.ddl.lex import tokens
+from unshard.ddl.same_structure import same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
 from unshard.errors import DdlError

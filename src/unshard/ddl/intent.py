@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.lex import TokenKind, tokens
+from unshard.ddl.same_structure import normal
 from unshard.ddl.statement import Ddl, Kind
 
 Structures = Mapping[str, str | None]
@@ -77,7 +77,9 @@ class Intent:
 
 def decide(step: Step, actual: Structures, *, resumed: bool) -> Decision:
     """What is left to do of a step. `resumed`: an earlier attempt may have run it. Pure; the module's table."""
-    before, after, found = (_normal(structures) for structures in (step.before, step.after, actual))
+    before, after, found = (
+        {name: normal(text) for name, text in structures.items()} for structures in (step.before, step.after, actual)
+    )
     if before != after:
         if found == after:
             return Decision.DONE
@@ -111,28 +113,3 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
             else Again.HARMFUL
         )
     return Again.HARMLESS
-
-
-def same(one: str | None, other: str | None) -> bool:
-    """Whether two SHOW CREATE texts say the same: counters, blanks, capitals and version marks don't count."""
-    return _normal({"": one}) == _normal({"": other})
-
-
-def _normal(structures: Structures) -> dict[str, tuple[str, ...] | None]:
-    return {name: None if text is None else _normal_text(text) for name, text in structures.items()}
-
-
-def _normal_text(text: str) -> tuple[str, ...]:
-    """The statement's tokens, keywords in capitals, without the AUTO_INCREMENT counter (which is data)."""
-    parts = [
-        f"`{token.value}`" if token.kind is TokenKind.NAME else token.word or token.value for token in tokens(text)
-    ]
-    kept: list[str] = []
-    at = 0
-    while at < len(parts):
-        if parts[at : at + 2] == ["AUTO_INCREMENT", "="]:
-            at += 3
-        else:
-            kept.append(parts[at])
-            at += 1
-    return tuple(kept)

@@ -1,0 +1,81 @@
+"""Whether two SHOW CREATE texts say the same, although a server may write one structure in several ways.
+
+| written | where it says nothing |
+|---|---|
+| AUTO_INCREMENT = n | everywhere: it is data |
+| CHARACTER SET of a column | before its collation |
+| COLLATE of a column | where it is that of the table; MySQL writes it if the statement that made the column did |
+| DEFAULT NULL | everywhere: MySQL leaves it out behind ALTER … DROP DEFAULT, and a copy made from that text has it |
+| blanks, capitals of keywords, version marks | everywhere |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unshard.ddl.lex import TokenKind, tokens
+
+_DEFAULTS = {
+    "chinese_ci": "big5 gb2312 gbk gb18030",
+    "japanese_ci": "ujis sjis cp932 eucjpms",
+    "swedish_ci": "dec8 latin1 swe7",
+    "korean_ci": "euckr",
+    "thai_ci": "tis620",
+    "turkish_ci": "latin5",
+    "english_ci": "hp8",
+}
+_DEFAULT_OF = {charset: f"{charset}_{end}" for end, charsets in _DEFAULTS.items() for charset in charsets.split()}
+_COUNTER, _NO_DEFAULT, _COLUMN_CHARSET = ["AUTO_INCREMENT", "="], ["DEFAULT", "NULL"], ["CHARACTER", "SET"]
+
+
+def same(one: str | None, other: str | None) -> bool:
+    """Whether two SHOW CREATE texts, of one server product, say the same; None stands for what isn't there."""
+    return normal(one) == normal(other)
+
+
+def normal(text: str | None) -> tuple[str, ...] | None:
+    """The text in a form that is equal for equal structures. Pure."""
+    if text is None:
+        return None
+    parts = [
+        f"`{token.value}`" if token.kind is TokenKind.NAME else token.word or token.value for token in tokens(text)
+    ]
+    own = _of_table(parts)
+    kept: list[str] = []
+    at = 0
+    while at < len(parts):
+        if parts[at : at + 2] == _COUNTER:
+            at += 3
+        elif parts[at : at + 2] == _NO_DEFAULT:
+            at += 2
+        elif parts[at : at + 2] == _COLUMN_CHARSET or (parts[at] == "COLLATE" and parts[at + 1 : at + 2] != ["="]):
+            collation, at = _of_column(parts, at)
+            kept.extend([] if collation == own else ["COLLATE", collation])
+        else:
+            kept.append(parts[at])
+            at += 1
+    return tuple(kept)
+
+
+def _of_column(parts: Sequence[str], at: int) -> tuple[str, int]:
+    """The collation said here, by itself or by its character set, and the place behind it."""
+    charset = ""
+    if list(parts[at : at + 2]) == _COLUMN_CHARSET:
+        charset, at = parts[at + 2], at + 3
+    if list(parts[at : at + 1]) == ["COLLATE"]:
+        return parts[at + 1].lower(), at + 2
+    return _default_of(charset), at
+
+
+def _of_table(parts: Sequence[str]) -> str:
+    """The collation in a table's options, "" where they say none."""
+    for at in range(len(parts) - 2):
+        if parts[at] == "CHARSET" and parts[at + 1] == "=":
+            if list(parts[at + 3 : at + 5]) == ["COLLATE", "="]:
+                return parts[at + 5].lower()
+            return _default_of(parts[at + 2])
+    return ""
+
+
+def _default_of(charset: str) -> str:
+    return _DEFAULT_OF.get(charset.lower(), f"{charset.lower()}_general_ci")

@@ -1,0 +1,47 @@
+"""Two texts of one structure, as a server may write it now this way and now that."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.ddl.same_structure import same
+
+X = "CREATE TABLE `t` (`x` int)"
+Y = "CREATE TABLE `t` (`y` int)"
+T = "CREATE TABLE `t` (`"
+LATIN = "ENGINE=InnoDB DEFAULT CHARSET=latin1"
+COLUMNS = {
+    "CHARACTER SET latin1 COLLATE latin1_swedish_ci": True,
+    "CHARACTER SET latin1": True,
+    "COLLATE latin1_swedish_ci": True,
+    "COLLATE latin1_bin": False,
+    "CHARACTER SET utf8mb3": False,
+    "COMMENT 'COLLATE latin1_swedish_ci'": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (X, X, True),
+        (X, Y, False),
+        (X, None, False),
+        (None, None, True),
+        (f"{X} AUTO_INCREMENT=7 CHARSET=utf8", f"{X} CHARSET=utf8", True),
+        (f"{X} AUTO_INCREMENT=7", f"{X} AUTO_INCREMENT=8 COMMENT='x'", False),
+        (f"{X} COMMENT='AUTO_INCREMENT=7'", f"{X} COMMENT='AUTO_INCREMENT=8'", False),
+        (f"{X}\n/*!50100 PARTITION BY HASH (x) */", f"{X} partition by hash (x)", True),
+        (f"{X} PARTITION BY HASH (x)", X, False),
+        ("CREATE TABLE `t` (`a` INT)", "CREATE TABLE `T` (`a` INT)", False),
+        ("CREATE TABLE `t` (`key` int)", "CREATE TABLE `t` (KEY int)", False),
+        ("CREATE TABLE `t` (`a` int DEFAULT 'X')", "CREATE TABLE `t` (`a` int DEFAULT 'x')", False),
+        *[(f"{T}a` text) {LATIN}", f"{T}a` text {column}) {LATIN}", alike) for column, alike in COLUMNS.items()],
+        (f"{T}a` text) {LATIN}", f"{T}a` text) {LATIN} COLLATE=latin1_bin", False),
+        (f"{T}a` int DEFAULT NULL)", f"{T}a` int)", True),
+        (f"{T}a` int DEFAULT NULL)", f"{T}a` int NOT NULL)", False),
+        ("CREATE DATABASE `d` CHARACTER SET latin1", "CREATE DATABASE `d` CHARACTER SET latin1 COLLATE x", False),
+        ("CREATE TABLE `t` (`a` bigint /*T![auto_rand] AUTO_RANDOM(5) */)", "CREATE TABLE `t` (`a` bigint)", True),
+    ],
+)
+def test_same_structure(one: str | None, other: str | None, equal: bool) -> None:
+    assert same(one, other) is equal
