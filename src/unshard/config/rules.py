@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from unshard.config.event_names import EventWord, list_fault, matches_any
 from unshard.config.pattern_syntax import Extraction, FreePattern, NamePattern, SqlPattern
@@ -13,6 +14,22 @@ from unshard.config.section import NoEffect, Section
 
 INSTANCE_LIMIT = 15
 """Largest instance number of a `partition id` mapping: four bits."""
+
+
+def _online_table_rule(text: str) -> str:
+    """DM's reading of a rule: anchored at both ends. Raises ValueError on anything but one capture group."""
+    rule = ("" if text.startswith("^") else "^") + text + ("" if text.endswith("$") else "$")
+    try:
+        groups = re.compile(rule).groups
+    except re.error as error:
+        raise ValueError(f"it is no regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError(f"it has {groups} capture groups; write one, around the table's name: ^_(.+)_new$")
+    return rule
+
+
+OnlineTableRule = Annotated[str, AfterValidator(_online_table_rule)]
+"""A regular expression over names of helper tables; its group is the name of the table that they work for."""
 
 
 class ExtractTable(Section):

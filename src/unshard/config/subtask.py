@@ -88,6 +88,8 @@ class SubtaskConfig(Section):
     block_allow: BlockAllowRule | None = None
     column_mappings: dict[str, ColumnMappingRule] = Field(default_factory=dict)
     expression_filters: dict[str, ExpressionFilterRule] = Field(default_factory=dict)
+    shadow_table_rules: tuple[str, ...] = ()
+    trash_table_rules: tuple[str, ...] = ()
     dumper: DumperSettings
     loader: LoaderSettings
     syncer: SyncerSettings
@@ -183,6 +185,8 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         block_allow=task.block_allow_list[instance.block_allow_list] if instance.block_allow_list else None,
         column_mappings={name: task.column_mappings[name] for name in instance.column_mapping_rules},
         expression_filters={name: task.expression_filter[name] for name in instance.expression_filters},
+        shadow_table_rules=task.shadow_table_rules if task.finds_online_ddl else (),
+        trash_table_rules=task.trash_table_rules if task.finds_online_ddl else (),
         dumper=_dumper(task.mydumpers, instance),
         loader=_loader(task, instance),
         syncer=_syncer(task.syncers, instance),

@@ -13,6 +13,7 @@ from unshard.config.rules import (
     ColumnMappingRule,
     ExpressionFilterRule,
     FilterRule,
+    OnlineTableRule,
     RouteRule,
 )
 from unshard.config.section import NoEffect, Section, Unit, later
@@ -128,17 +129,20 @@ class TaskConfig(Section):
     )
     target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")
-    online_ddl: Annotated[bool, later(False)] = Field(
-        default=False, description="Recognise tables of gh-ost and pt-osc. DM's default is true."
+    online_ddl: bool = Field(
+        default=True,
+        description="Recognise the helper tables of gh-ost and pt-online-schema-change: their rows are left out, and "
+        "what was run on the ghost is run on the table when it takes its place.",
     )
-    shadow_table_rules: Annotated[tuple[str, ...], later((), _SHADOW)] = Field(
-        default=(), description="Regular expressions of ghost tables."
+    shadow_table_rules: tuple[OnlineTableRule, ...] = Field(
+        default=_SHADOW,
+        description="Regular expressions of ghost tables' names; the one capture group is the table's name.",
     )
-    trash_table_rules: Annotated[tuple[str, ...], later((), _TRASH)] = Field(
-        default=(), description="Regular expressions of trash tables."
+    trash_table_rules: tuple[OnlineTableRule, ...] = Field(
+        default=_TRASH, description="The same for tables that are left out: change logs, sentries, old copies."
     )
-    online_ddl_scheme: Annotated[Literal["", "gh-ost", "pt"], later("")] = Field(
-        default="", description="DM's old key for `online-ddl`."
+    online_ddl_scheme: Literal["", "gh-ost", "pt"] = Field(
+        default="", description="DM's old key: anything but an empty text is `online-ddl: true`."
     )
     routes: dict[str, RouteRule] = Field(default_factory=dict, description="Named routes.")
     filters: dict[str, FilterRule] = Field(default_factory=dict, description="Named event filters.")
@@ -175,6 +179,10 @@ class TaskConfig(Section):
         if not instances:
             raise ValueError("name at least one source: - source-id: …")
         return instances
+
+    @property
+    def finds_online_ddl(self) -> bool:
+        return self.online_ddl or bool(self.online_ddl_scheme)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -93,7 +93,10 @@ def _execute(connection: Any, intent: Intent, step: Step) -> None:
     """Run a step and look at what came of it; a refusal whose effect is there was an earlier attempt's success."""
     context = intent.context
     try:
-        with event_session(connection, context, step.kind, step.statement), connection_cursor(connection) as cursor:
+        with (
+            event_session(connection, step.context, step.kind, step.statement),
+            connection_cursor(connection) as cursor,
+        ):
             cursor.execute(step.statement)
     except MySQLdb.Error as error:
         if is_transient(error):

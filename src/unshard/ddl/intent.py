@@ -42,13 +42,14 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation: its text, already with the target's names, and the structures around it."""
+    """One operation: its text, already with the target's names, its session, and the structures around it."""
 
     statement: str
     kind: Kind
     again: Again
     before: Structures
     after: Structures
+    context: Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,19 @@ class Intent:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, read back by `from_dict`."""
-        return {**asdict(self), "context": self.context.to_dict()}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Intent:
         steps = tuple(
-            Step(step["statement"], Kind(step["kind"]), Again(step["again"]), step["before"], step["after"])
+            Step(
+                step["statement"],
+                Kind(step["kind"]),
+                Again(step["again"]),
+                step["before"],
+                step["after"],
+                Context.from_dict(step.get("context", form["context"])),
+            )
             for step in form["steps"]
         )
         context = Context.from_dict(form["context"])

@@ -4,6 +4,7 @@
 |---|---|---|
 | parse | `parse.classify` | a `Ddl`, or a reason to pass it over |
 | split | `rewrite.split` | a piece for each dropped table and each renamed pair |
+| online DDL | `online_ddl` here, `online` | for a statement on a ghost of gh-ost: nothing, or what was kept |
 | block-allow list | `block_allow` | pieces of names that are let through |
 | event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
 | sequences | `sequence` | refused, where the event filter doesn't leave them out |
@@ -17,10 +18,11 @@ Between `STEPS` pieces only get fewer, or change what of them is run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.marks import MarksOf, unmarked
+from unshard.ddl.online import OnlineDdl
 from unshard.ddl.rewrite import Route, renames, split
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
@@ -40,6 +42,7 @@ class Rules:
 
     `takes` is asked for single operations (one part of an ALTER, one dropped table): whether the event filter lets it
     be run. It may raise, which stops the task in front of the statement. `marks` tells what a table's rows carry of it.
+    `online` is asked first of all.
     """
 
     allows: Callable[[TableName], bool]
@@ -48,6 +51,7 @@ class Rules:
     route_schema: Callable[[str], str]
     takes: Callable[[Ddl, StructureOf], bool] = _every
     marks: MarksOf = unmarked
+    online: OnlineDdl = field(default_factory=OnlineDdl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +75,19 @@ Step = Callable[[Piece, Rules, StructureOf], tuple[Piece, ...]]
 def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
     """What the rules leave of a statement, in order.
 
-    Raises DdlError DDL-011 and DDL-013, and what `rules.takes` raises.
+    Raises DdlError DDL-011 and DDL-013, what `rules.takes` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
     found = tuple(Piece(single, (single,)) for single in split(ddl))
     for step in STEPS:
         found = tuple(after for piece in found for after in step(piece, rules, structure))
     return found
+
+
+def online_ddl(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+    """Of a statement on a ghost or on trash, what stands in its place."""
+    meaning = rules.online.meaning(piece.ddl, rules.allows)
+    return (piece,) if meaning is None else tuple(Piece(ddl, (ddl,)) for ddl in meaning.run)
 
 
 def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
@@ -123,7 +133,7 @@ def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
 
 
-STEPS: tuple[Step, ...] = (block_allow, event_filter, sequence, route_rename)
+STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, route_rename)
 
 
 def _with_passing(ddl: Ddl, rules: Rules) -> Callable[[TableName], bool]:

@@ -55,7 +55,7 @@ class _World:
 
 def _step(world: _World, ddl: Ddl) -> Step:
     before, after = _around_schema(world, ddl) if ddl.kind.on_schema else _around_tables(world, ddl)
-    return Step(ddl.text, ddl.kind, again(ddl, before, after), before, after)
+    return Step(ddl.text, ddl.kind, again(ddl, before, after), before, after, ddl.context)
 
 
 def _around_schema(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:

@@ -207,6 +207,21 @@ DDL: dict[str, Entry] = {
         "keep the name {sequence} out by block-allow-list, then start again; make the sequence on the target yourself "
         "where it is needed there",
     ),
+    "DDL-023": Entry(
+        "{old} becomes a ghost table of online DDL by RENAME: {statement}",
+        "rename it back upstream and skip the statement; or, if these are no tables of gh-ost or pt-osc, say so with "
+        "shadow-table-rules and trash-table-rules of the task",
+    ),
+    "DDL-024": Entry(
+        "one helper table of online DDL becomes the ghost of another by RENAME: {statement}",
+        "nobody can say which statements the new ghost has behind it: bring the target's table to the source's "
+        "structure by hand, then skip the statement",
+    ),
+    "DDL-025": Entry(
+        "{old} takes the place of {new}, but no statement on it was seen: {statement}",
+        "gh-ost or pt-osc had begun before the task did, or the ghost was filled by other means: bring the target's "
+        "table to the structure that {new} has in the source now, then skip the statement",
+    ),
 }
 
 ENGINE: dict[str, Entry] = {

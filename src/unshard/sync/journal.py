@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from unshard.crash_point import reach
+from unshard.ddl.online import Kept, Records
 from unshard.errors import Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
@@ -21,6 +22,7 @@ from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, lo
 from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
+from unshard.target.online_ddl import load_records, save_records
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.retrying import on_target
 from unshard.target.upstream import load_upstream, save_upstream
@@ -71,6 +73,10 @@ class Journal:
         """The source's prepared XA transactions, by xid."""
         return self.on_target(lambda c: load_prepared(c, self.meta, self.source))
 
+    def online_ddl(self) -> dict[TableName, tuple[Kept, ...]]:
+        """What waits for the RENAME of the source's ghost tables, by ghost."""
+        return self.on_target(lambda c: load_records(c, self.meta, self.source))
+
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
         """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns.
 
@@ -84,10 +90,12 @@ class Journal:
         self.batch_id = batch.batch_id
         return self.batch_id
 
-    def close(self, end: Location, changed: Changed, account: Account, xid: str = "") -> None:
+    def close(
+        self, end: Location, changed: Changed, account: Account, xid: str = "", online: Records | None = None
+    ) -> None:
         """Move the checkpoint to `end`, add account and owed to the ledger, mark the open batch done, all or nothing.
 
-        `xid` is the prepared transaction that the batch has committed.
+        `xid` is the prepared transaction that the batch has committed, `online` changes of what waits for ghosts.
         """
 
         def attempt(connection: Any) -> None:
@@ -98,6 +106,7 @@ class Journal:
                     return
                 receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
                 self._save(cursor, end, changed)
+                save_records(cursor, self.meta, self.source, online or {})
                 self._add_to_ledger(cursor, account + self.owed)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
@@ -113,10 +122,18 @@ class Journal:
         whole = self._with_owed(plan)
         self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, whole))
 
-    def move(self, end: Location, changed: Changed, prepared: PreparedXa | None = None, xid: str = "") -> None:
+    def move(
+        self,
+        end: Location,
+        changed: Changed,
+        prepared: PreparedXa | None = None,
+        xid: str = "",
+        online: Records | None = None,
+    ) -> None:
         """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
 
-        The stretch may end in an XA transaction that is `prepared`, or in the end of the one of that `xid`.
+        The stretch may end in an XA transaction that is `prepared`, in the end of the one of that `xid`, or in a
+        statement on a ghost table, which `online` is what changes by.
         """
 
         attempts = count()
@@ -128,6 +145,7 @@ class Journal:
                 if not next(attempts) or not self._stands_at(cursor, end):
                     self._add_to_ledger(cursor, self.owed)
                 self._save(cursor, end, changed)
+                save_records(cursor, self.meta, self.source, online or {})
                 if prepared is not None:
                     keep(cursor, self.meta, self.source, prepared)
                 if xid:

@@ -7,7 +7,7 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.intent import Intent
+from unshard.ddl.online import Kept, Records
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
 from unshard.ddl.prepare import prepare
@@ -138,11 +139,13 @@ class Statements:
         if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        copied = {name for name in parsed.tables if self.after.get(name, work.begin) > work.begin}
-        if copied == set(parsed.tables) != set():
-            return False
+        own = set(self.rules.online.real_names(parsed))
+        copied = {name for name in own if self.after.get(name, work.begin) > work.begin}
+        if copied == own != set():
+            return self._pass(work, journal, self.rules.online.forgotten(parsed))
         if copied:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
+        online = self.rules.online.changes(parsed, self.rules.allows)
         if unlocked:
             self._refuse_during_dump(parsed, where)
         if self.tracker.without_effect(parsed):
@@ -154,13 +157,16 @@ class Statements:
         prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))
         if prepared.intent is None:
             self._take_over(prepared.changes)
-            return False
+            return self._pass(work, journal, online)
         intent, changes = prepared.intent.to_dict(), _form(prepared.changes)
         plan = {"kind": "ddl", "intent": intent, "changes": changes, "end_gtid": work.end.gtid}
+        if online:
+            plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
         journal.open(at, work.end, plan, partitions=0)
         self._run(prepared.intent, plan, journal, resumed=False)
         self._take_over(prepared.changes)
-        journal.close(work.end, self.take_changes(end), Account())
+        journal.close(work.end, self.take_changes(end), Account(), online=online)
+        self.rules.online.apply(online)
         return True
 
     def _classify(self, work: Ddl, where: Where) -> Parsed | Skipped:
@@ -177,7 +183,19 @@ class Statements:
         """Bring a statement to its end that an earlier process left open."""
         self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
         self._take_over(_changes(batch.plan["changes"]))
-        journal.close(Location(batch.end, batch.plan["end_gtid"]), self.take_changes(batch.end), Account())
+        form = batch.plan.get("online", [])
+        online = {TableName(schema, table): tuple(map(Kept.from_dict, kept)) for schema, table, kept in form}
+        end = Location(batch.end, batch.plan["end_gtid"])
+        journal.close(end, self.take_changes(batch.end), Account(), online=online)
+        self.rules.online.apply(online)
+
+    def _pass(self, work: Ddl, journal: Journal, online: Records) -> bool:
+        """Nothing is run. What changes for a ghost is durable at once, with the checkpoint behind it."""
+        if not online:
+            return False
+        journal.move(work.end, self.take_changes(work.end.position), online=online)
+        self.rules.online.apply(online)
+        return True
 
     def _run(self, intent: Intent, plan: dict[str, Any], journal: Journal, *, resumed: bool) -> None:
         done = intent.done

@@ -97,6 +97,7 @@ class SyncUnit:
         self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
         self._in_hand = None
         self._prepared = PreparedXas(self.source, self.journal.prepared())
+        self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
         self.rules.after = self.statements.after
         self._at = self._saved = self.meter.location = checkpoint.location

@@ -99,6 +99,16 @@ _LATER = (
     ("apply_left_out", "events", "BIGINT NOT NULL DEFAULT 0"),
 )
 """Columns that a task's tables of an earlier version lack; what they count began after that version."""
+_ONLINE_DDL = """
+CREATE TABLE IF NOT EXISTS {name} (
+    id VARCHAR(32) NOT NULL,
+    ghost_schema VARCHAR(128) NOT NULL,
+    ghost_table VARCHAR(128) NOT NULL,
+    ddls LONGTEXT,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    UNIQUE KEY uk_id_schema_table (id, ghost_schema, ghost_table)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 _PREPARED_XA = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
@@ -154,6 +164,10 @@ class MetaTables:
         return self.named("apply_missing")
 
     @property
+    def online_ddl(self) -> str:
+        return self.named("onlineddl")
+
+    @property
     def prepared_xa(self) -> str:
         return self.named("prepared_xa")
 
@@ -172,6 +186,7 @@ class MetaTables:
                 (_LEDGER, self.ledger),
                 (_LEFT_OUT, self.left_out),
                 (_MISSING, self.missing),
+                (_ONLINE_DDL, self.online_ddl),
                 (_PREPARED_XA, self.prepared_xa),
                 (_UPSTREAM, self.upstream),
             ):

@@ -8,14 +8,11 @@ from unshard.errors import SyncError, Where
 from unshard.mysql.connection import rows
 from unshard.target.meta import MetaTables
 
-_UNFINISHED = (
-    ("onlineddl", "id", "an online DDL of gh-ost or pt-osc is between its ghost table and its rename"),
-    ("syncer_sharding_meta", "source_id", "a DDL of merged tables has not reached all of them"),
-)
+_UNFINISHED = (("syncer_sharding_meta", "source_id", "a DDL of merged tables has not reached all of them"),)
 
 
 def refuse_unfinished(connection: Any, meta: MetaTables, source: str) -> None:
-    """Raises SyncError SYNC-046 where DM's `_onlineddl` or `_syncer_sharding_meta` has rows of the source."""
+    """Raises SyncError SYNC-046 where DM's `_syncer_sharding_meta` has rows of the source."""
     for suffix, column, what in _UNFINISHED:
         if _exists(connection, meta, suffix):
             name = meta.named(suffix)

@@ -5,7 +5,8 @@ a schema      a system schema never passes; ``do-dbs``, when set, has to match;
               otherwise ``ignore-dbs`` must not
 a table       its schema has to pass; ``do-tables``, when set, takes it at a match;
               then ``ignore-tables`` drops it at a match; then a set ``do-tables``
-              that didn't match drops it; what is left passes
+              that didn't match drops it; what is left passes. Helper tables of online DDL
+              never do
 ============  ====================================================================
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from unshard.config.rules import BlockAllowRule, TableEntry
 from unshard.model.table import TableName
 from unshard.mysql.structure import SYSTEM_SCHEMAS
+from unshard.transform.online_tables import OnlineTables
 from unshard.transform.pattern import Pattern
 
 _Tables = tuple[tuple[Pattern, Pattern], ...]
@@ -24,11 +26,14 @@ _Tables = tuple[tuple[Pattern, Pattern], ...]
 class BlockAllowList:
     """The block-allow list of one source. Pure and picklable; callers keep answers, it doesn't."""
 
-    __slots__ = ("_do_schemas", "_do_tables", "_ignore_schemas", "_ignore_tables")
+    __slots__ = ("_do_schemas", "_do_tables", "_ignore_schemas", "_ignore_tables", "_online")
 
-    def __init__(self, rule: BlockAllowRule | None = None, case_sensitive: bool = False) -> None:
+    def __init__(
+        self, rule: BlockAllowRule | None = None, case_sensitive: bool = False, online: OnlineTables | None = None
+    ) -> None:
         """None lets everything but the system schemas pass."""
         rule = rule or BlockAllowRule()
+        self._online = online or OnlineTables()
         self._do_schemas = tuple(_pattern(text, case_sensitive) for text in rule.do_dbs)
         self._ignore_schemas = tuple(_pattern(text, case_sensitive) for text in rule.ignore_dbs)
         self._do_tables = _tables(rule.do_tables, case_sensitive)
@@ -44,7 +49,7 @@ class BlockAllowList:
 
     def allows(self, name: TableName) -> bool:
         """Whether rows and statements of that table pass."""
-        if not self.allows_schema(name.schema):
+        if not self.allows_schema(name.schema) or not self._online.is_real(name):
             return False
         if _match(self._do_tables, name):
             return True

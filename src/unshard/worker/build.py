@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.online import OnlineDdl
 from unshard.ddl.pieces import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
@@ -45,6 +46,7 @@ from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.expressions.filter import ExpressionFilters
+from unshard.transform.online_tables import OnlineTables
 from unshard.transform.route import Router
 from unshard.transform.table_filter import TableFilter
 from unshard.worker.known_tables import check_filters, check_rules, marks_of
@@ -175,14 +177,18 @@ def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
     databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
     chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
     if not databases and not tables and chosen is None:
-        return BlockAllowList(config.block_allow, config.case_sensitive).allows
-    everything = BlockAllowList()
+        return BlockAllowList(config.block_allow, config.case_sensitive, _online_tables(config)).allows
+    everything = BlockAllowList(online=_online_tables(config))
     return lambda name: (
         everything.allows(name)
         and (not databases or name.schema in databases)
         and (not tables or name in tables)
         and (chosen is None or chosen.takes(name))
     )
+
+
+def _online_tables(config: SubtaskConfig) -> OnlineTables:
+    return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
 
 
 def _load(
@@ -215,7 +221,8 @@ def _sync(
     fresh: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
-    allow = BlockAllowList(config.block_allow, config.case_sensitive)
+    online = _online_tables(config)
+    allow = BlockAllowList(config.block_allow, config.case_sensitive, online)
     router = Router(config.routes, config.case_sensitive)
     mapper = ColumnMapper(config.column_mappings, config.case_sensitive)
     events = EventFilter(config.filters, config.source.filters, config.case_sensitive)
@@ -237,6 +244,7 @@ def _sync(
         router.route,
         router.route_schema,
         marks=lambda table: marks_of(table, router, mapper, name),
+        online=OnlineDdl(online),
     )
     upstream = _upstream_tables(source)
     statements = Statements(name, _traits(source), tracker, rules, merged, upstream, events)

@@ -1,0 +1,138 @@
+"""Step *online DDL*: what the tools' statements mean for the table that they work for.
+
+gh-ost and pt-online-schema-change alter a copy of a table, the ghost, and let it take the table's place. What they ran
+on the ghost is kept until then, and is run on the table itself in place of the RENAME:
+
+| statement | becomes |
+|---|---|
+| CREATE TABLE ghost | nothing; what was kept of an earlier ghost of that name goes |
+| ALTER and index statements on the ghost | nothing; kept |
+| DROP, TRUNCATE of the ghost | nothing; what was kept goes with DROP |
+| RENAME table TO trash | nothing |
+| RENAME ghost TO table | what was kept, on the table |
+| RENAME ghost TO trash | nothing; what was kept goes |
+| anything on trash, RENAME trash TO table or trash | nothing |
+| RENAME table TO ghost | DdlError DDL-023 |
+| RENAME ghost or trash TO ghost | DdlError DDL-024 |
+| RENAME ghost TO table, with nothing kept | DdlError DDL-025 |
+
+Whether a ghost concerns us is asked of its table: one that the block-allow list keeps out has no ghosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.rewrite import renames, routed, split
+from unshard.ddl.statement import Ddl, Kind
+from unshard.errors import DdlError, Where
+from unshard.model.table import TableName
+from unshard.transform.online_tables import OnlineTables, Part
+
+_WITHOUT_EFFECT = frozenset({Kind.TRUNCATE_TABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A statement that was run on a ghost, in the ghost's name, and the session it was run in."""
+
+    sql: str
+    context: Context
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {"sql": self.sql, "context": self.context.to_dict()}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Kept:
+        return cls(form["sql"], Context.from_dict(form["context"]))
+
+
+Records = Mapping[TableName, tuple[Kept, ...]]
+"""What is kept, by ghost. Among changes, an empty tuple takes a ghost's record away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What stands in a statement's place: `run`, in the source's names, and how the records change."""
+
+    run: tuple[Ddl, ...] = ()
+    records: Records = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class OnlineDdl:
+    """One source's online DDL. `records` is what the target has on record; used by the sync unit's thread."""
+
+    tables: OnlineTables = field(default_factory=OnlineTables)
+    records: dict[TableName, tuple[Kept, ...]] = field(default_factory=dict)
+
+    def meaning(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Meaning | None:
+        """Of a single operation; None where it is about real tables alone, and stands for itself.
+
+        Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
+        """
+        if ddl.kind.on_schema or all(self.tables.is_real(name) for name in ddl.tables):
+            return None
+        if not any(allows(self.tables.part(name)[1]) for name in ddl.tables):
+            return Meaning()
+        pairs = renames(ddl)
+        if pairs:
+            return self._renamed(ddl, *pairs[0])
+        name = next(name for name in ddl.tables if not self.tables.is_real(name))
+        if self.tables.part(name)[0] is Part.TRASH or ddl.kind in _WITHOUT_EFFECT:
+            return Meaning()
+        if ddl.kind in (Kind.CREATE_TABLE, Kind.DROP_TABLE):
+            return Meaning(records={name: ()}) if name in self.records else Meaning()
+        return Meaning(records={name: (*self.records.get(name, ()), Kept(ddl.text, ddl.context))})
+
+    def changes(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Records:
+        """How a whole statement changes the records. Raises as `meaning`."""
+        found = (self.meaning(single, allows) for single in split(ddl))
+        return {ghost: kept for meaning in found if meaning is not None for ghost, kept in meaning.records.items()}
+
+    def forgotten(self, ddl: Ddl) -> Records:
+        """The change for a statement that came before the snapshot of its table: its ghosts are done with."""
+        return {name: () for name in ddl.tables if name in self.records}
+
+    def apply(self, changes: Records) -> None:
+        """Take over changes that are durable."""
+        for ghost, kept in changes.items():
+            if kept:
+                self.records[ghost] = kept
+            else:
+                self.records.pop(ghost, None)
+
+    def real_names(self, ddl: Ddl) -> tuple[TableName, ...]:
+        """The tables of a statement without ghosts and trash."""
+        return tuple(name for name in ddl.tables if self.tables.is_real(name))
+
+    def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
+        values = {"old": str(old), "new": str(new), "statement": ddl.text}
+        where = replace(ddl.context.where, table=str(old))
+        match self.tables.part(old)[0], self.tables.part(new)[0]:
+            case Part.REAL, Part.GHOST:
+                raise DdlError("DDL-023", where, values=values)
+            case ((Part.GHOST | Part.TRASH), Part.GHOST):
+                raise DdlError("DDL-024", where, values=values)
+            case Part.GHOST, Part.TRASH:
+                return Meaning(records={old: ()})
+            case Part.GHOST, Part.REAL:
+                at = ddl.context.where
+                beside = tuple(Kept(part.text, part.context) for part in alter_parts(ddl) if not renames(part))
+                kept = (*self.records.get(old, ()), *beside)
+                if not kept:
+                    raise DdlError("DDL-025", where, values=values)
+                return Meaning(tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
+        return Meaning()
+
+
+def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:
+    """A kept statement in the name of the table that the ghost becomes at `where`."""
+    ddl = classify_ddl(kept.sql, replace(kept.context, where=where))
+    return routed(ddl, lambda name: table if name == ghost else name, lambda schema: schema)

@@ -1,0 +1,49 @@
+"""What was run on ghost tables of online DDL and waits for their RENAME: DM's table, and its form of a row.
+
+Beside DM's keys a row holds `kept`, the statements with their sessions; a row of DM's own lacks it, and its
+statements are taken for ones of the default session of the schema.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from unshard.ddl.context import Context
+from unshard.ddl.online import Kept, Records
+from unshard.model.table import TableName
+from unshard.target.meta import MetaTables
+
+
+def load_records(connection: Any, meta: MetaTables, source: str) -> dict[TableName, tuple[Kept, ...]]:
+    """Those of a source, by ghost."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT ghost_schema, ghost_table, ddls FROM {meta.online_ddl} WHERE id = %s", (source,))
+        return {TableName(schema, table): _kept(schema, json.loads(form)) for schema, table, form in cursor.fetchall()}
+
+
+def save_records(cursor: Any, meta: MetaTables, source: str, changes: Records) -> None:
+    """Write changed records; runs in the transaction that moves the checkpoint, and may run twice."""
+    for ghost, kept in changes.items():
+        key = (source, ghost.schema, ghost.table)
+        if not kept:
+            cursor.execute(
+                f"DELETE FROM {meta.online_ddl} WHERE id = %s AND ghost_schema = %s AND ghost_table = %s", key
+            )
+            continue
+        form = {
+            "schema": ghost.schema,
+            "table": ghost.table,
+            "ddls": [one.sql for one in kept],
+            "kept": [one.to_dict() for one in kept],
+        }
+        cursor.execute(
+            f"REPLACE INTO {meta.online_ddl} (id, ghost_schema, ghost_table, ddls) VALUES (%s, %s, %s, %s)",
+            (*key, json.dumps(form)),
+        )
+
+
+def _kept(schema: str, form: Any) -> tuple[Kept, ...]:
+    if "kept" in form:
+        return tuple(Kept.from_dict(one) for one in form["kept"])
+    return tuple(Kept(sql, Context(schema)) for sql in form["ddls"])

@@ -1,0 +1,139 @@
+"""What statements of gh-ost and pt-online-schema-change become: the table of `unshard.ddl.online`, row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.config.task import TaskConfig
+from unshard.ddl.context import Context
+from unshard.ddl.online import Kept, Meaning, OnlineDdl
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Rules, pieces
+from unshard.errors import DdlError, Where
+from unshard.model.table import TableName
+from unshard.transform.online_tables import OnlineTables, Part
+
+FIELDS = TaskConfig.model_fields
+TABLES = OnlineTables.compile(FIELDS["shadow_table_rules"].default, FIELDS["trash_table_rules"].default)
+GHOST, NEW = TableName("d", "_t_gho"), TableName("d", "_t_new")
+MODE = Context(schema="d", sql_mode="ANSI_QUOTES", where=Where(position="binlog.000001:4"))
+WHERE = Where(position="binlog.000009:4")
+KEPT = Kept('alter table "_t_gho" add "a" int', MODE)
+
+
+def online(*kept: Kept) -> OnlineDdl:
+    return OnlineDdl(TABLES, {GHOST: kept} if kept else {})
+
+
+def meaning(sql: str, *kept: Kept) -> Meaning | None:
+    ddl = classify_ddl(sql, Context(schema="d", where=WHERE))
+    return online(*kept).meaning(ddl, lambda name: name.table != "shut")
+
+
+@pytest.mark.parametrize(
+    ("table", "part", "real"),
+    [
+        ("_t_gho", Part.GHOST, "t"),
+        ("_a_b_new", Part.GHOST, "a_b"),
+        ("_t_ghc", Part.TRASH, "t"),
+        ("_t_del", Part.TRASH, "t"),
+        ("_t_old", Part.TRASH, "t"),
+        ("__t_old", Part.TRASH, "_t"),
+        ("t_gho", Part.REAL, "t_gho"),
+        ("_t_ghost", Part.REAL, "_t_ghost"),
+        ("__new", Part.REAL, "__new"),
+        ("_größe_new", Part.GHOST, "größe"),
+    ],
+)
+def test_names_by_dms_rules(table: str, part: Part, real: str) -> None:
+    assert TABLES.part(TableName("d", table)) == (part, TableName("d", real))
+    assert OnlineTables().is_real(TableName("d", table))
+
+
+@pytest.mark.parametrize(
+    "sql", ["alter table t add a int", "rename table t to u", "drop database d", "create table n like t"]
+)
+def test_statements_on_real_tables_stand_for_themselves(sql: str) -> None:
+    assert meaning(sql) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "create table _t_del (id int) comment 'ghost-cut-over-sentry'",
+        "drop table if exists _t_old",
+        "alter table _t_ghc add a int",
+        "rename table t to _t_del",
+        "rename table _t_old to t",
+        "rename table _t_old to _u_old",
+        "truncate table _t_gho",
+        "create table _t_gho like t",
+        "drop table _t_gho",
+        "alter table _shut_gho add a int",
+        "rename table _shut_gho to shut",
+    ],
+)
+def test_nothing_comes_of_trash_and_of_what_leaves_no_trace(sql: str) -> None:
+    assert meaning(sql) == Meaning()
+
+
+@pytest.mark.parametrize(
+    "sql", ["alter table _t_gho add b int", "create index i on _t_gho (a)", "drop index i on d._t_gho"]
+)
+def test_what_changes_the_ghost_is_kept(sql: str) -> None:
+    found = meaning(sql, KEPT)
+    assert found == Meaning(records={GHOST: (KEPT, Kept(sql, Context(schema="d", where=WHERE)))})
+
+
+@pytest.mark.parametrize("sql", ["create table _t_gho like t", "drop table _t_gho", "rename table _t_gho to _t_del"])
+def test_a_new_ghost_and_a_gone_one_have_nothing_behind_them(sql: str) -> None:
+    assert meaning(sql, KEPT) == Meaning(records={GHOST: ()})
+
+
+def test_what_was_kept_is_run_on_the_table_at_the_rename_in_its_own_session() -> None:
+    found = meaning("rename table _t_gho to t", KEPT, Kept("create index i on d._t_gho (a)", Context("x")))
+    assert found is not None
+    assert [ddl.text for ddl in found.run] == ['alter table `d`.`t` add "a" int', "create index i on `d`.`t` (a)"]
+    assert [ddl.context.modes for ddl in found.run] == [("ANSI_QUOTES",), ()]
+    assert {ddl.context.where for ddl in found.run} == {WHERE}
+    assert found.records == {GHOST: ()}
+
+
+def test_an_alter_that_renames_the_ghost_brings_its_other_parts() -> None:
+    found = meaning("alter table _t_gho rename to t, add b int", KEPT)
+    assert found is not None
+    assert [ddl.text for ddl in found.run] == ['alter table `d`.`t` add "a" int', "alter table `d`.`t` add b int"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("rename table t to _t_gho", "DDL-023"),
+        ("rename table _t_gho to _u_gho", "DDL-024"),
+        ("rename table _t_old to _t_new", "DDL-024"),
+        ("rename table _u_gho to u", "DDL-025"),
+    ],
+)
+def test_what_nobody_can_carry_out_is_refused_with_its_place(sql: str, code: str) -> None:
+    with pytest.raises(DdlError) as caught:
+        meaning(sql, KEPT)
+    assert caught.value.code == code
+    assert caught.value.where.position == WHERE.position
+
+
+def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
+    found = online(KEPT)
+    rules = Rules(
+        lambda name: TABLES.is_real(name), lambda _: True, lambda name: name, lambda schema: schema, online=found
+    )
+    ddl = classify_ddl("rename table t to _t_del, _t_gho to t", Context("d"))
+    left = pieces(ddl, rules, lambda _: None)
+    assert [part.text for piece in left for part in piece.run] == ['alter table `d`.`t` add "a" int']
+    changes = found.changes(ddl, rules.allows)
+    assert changes == {GHOST: ()}
+    found.apply(changes)
+    assert found.records == {}
+
+
+def test_a_kept_statement_lives_through_json() -> None:
+    assert Kept.from_dict(KEPT.to_dict()) == KEPT
