@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -116,6 +117,15 @@ def test_what_is_refused_at_the_start(expression: str, part: str | None, why: st
     assert why is not None and why in caught.value.cause
     assert part is None or caught.value.values["part"] == part
     assert expression in caught.value.message
+
+
+def test_the_page_shows_what_a_refused_rule_says() -> None:
+    total = Column("total", "decimal", "decimal(10,2)", precision=10, scale=2)
+    rule = ExpressionFilterRule(schema="shop", table="orders", delete_value_expr="total / 2 > 50")
+    with pytest.raises(ConfigError) as caught:
+        ExpressionFilters({"kept": rule}, False, str).of_table(Table(TableName("shop", "orders"), (total,)))
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "leave-out-rows.md"
+    assert f"```text\n{caught.value.at(source='shop-01')}\n```" in page.read_text(encoding="utf-8")
 
 
 def test_a_column_that_is_not_there() -> None:
