@@ -6,6 +6,7 @@ import pytest
 
 from expression_cases import MYSQL_TEXTS, NUMBERS, TEXTS, TIMES, names, of_numbers, of_texts, of_times
 from expression_rig import Rig
+from folded_texts import comparisons, made_up
 from unshard.testing.mysql_server import MysqlServer
 
 
@@ -29,3 +30,12 @@ def test_times(mysql_source: MysqlServer, schema: str, mode: str) -> None:
     rig.ask_under(mode)
     answered, _ = rig.compare(of_times())
     assert answered > 250
+
+
+@pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_0900_ai_ci"])
+def test_characters_that_are_equal_to_others(mysql_source: MysqlServer, schema: str, collation: str) -> None:
+    values, literals = made_up(collation, 300, 7)
+    rig = Rig.fill(mysql_source, schema, {f"v varchar(60) character set utf8mb4 collate {collation}": values})
+    answered, refused = rig.compare(comparisons(literals))
+    assert answered > 500
+    assert refused == 0

@@ -21,6 +21,7 @@ from expression_cases import (
     of_times,
 )
 from expression_rig import Rig
+from folded_texts import comparisons, made_up
 from unshard.testing.servers import MariadbServer
 from unshard.transform.expressions.parse import Refused
 
@@ -83,3 +84,12 @@ def test_times(source_server: MariadbServer, schema: str, mode: str) -> None:
     rig.ask_under(mode)
     answered, _ = rig.compare(of_times())
     assert answered > 250
+
+
+@pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_uca1400_ai_ci"])
+def test_characters_that_are_equal_to_others(source_server: MariadbServer, schema: str, collation: str) -> None:
+    values, literals = made_up(collation, 300, 7)
+    rig = Rig.fill(source_server, schema, {f"v varchar(60) character set utf8mb4 collate {collation}": values})
+    answered, refused = rig.compare(comparisons(literals))
+    assert answered > 500
+    assert refused == 0

@@ -58,7 +58,7 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 class _Fold(dict[int, str]):
-    """For `str.translate`: what a character is equal to."""
+    """For `str.translate`: what a character is equal to, by default itself."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -68,13 +68,16 @@ class _Fold(dict[int, str]):
 
 @cache
 def _fold(collation: str, single: bool) -> _Fold:
-    """With `single` a character that isn't equal to just one plain one becomes NO_PLAIN: so LIKE sees it."""
+    """With `single` as LIKE sees it: one character by one, and a Han character is equal to itself alone.
+
+    Whatever isn't equal to a single plain one becomes NO_PLAIN there.
+    """
     table = _Fold()
     for text, codes in _tables()[collation].items():
         for part in codes.split():
             first, _, last = part.partition("-")
             for code in range(int(first, 16), int(last or first, 16) + 1):
-                table[code] = text if len(text) == 1 or not single else NO_PLAIN
+                table[code] = NO_PLAIN if single and not (len(text) == 1 and text.isascii()) else text
     return table
 
 
