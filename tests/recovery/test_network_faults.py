@@ -169,6 +169,11 @@ def test_the_target_in_a_load_and_both_ends_while_following(
             downstream.cut_after(count)
             source.run(f"ALTER TABLE {second.quoted} ADD later_{number} INT, ADD KEY (k, later_{number})")
             wait_until(downstream.has_cut, "truncated in a statement")
+        for number, count in enumerate((200, 300, 400, 500)):
+            run.catch_up()
+            upstream.cut_after(count)
+            source.run(f"CREATE TABLE {first.schema}.made_{number} (id INT PRIMARY KEY, v VARCHAR(9))")
+            wait_until(upstream.has_cut, "truncated around a statement")
         with row_held(target, first.quoted):
             source.run(f"UPDATE {first.quoted} SET k = k + 1")
             wait_until(lambda: stands_still(target), "in the middle of a batch")

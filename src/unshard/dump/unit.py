@@ -30,7 +30,7 @@ from unshard.errors import DumpError, SourceError, UnshardError, Where
 from unshard.model.position import Location
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
-from unshard.mysql.connection import Endpoint, session
+from unshard.mysql.connection import READ_SECONDS, Endpoint, session
 from unshard.mysql.structure import SYSTEM_SCHEMAS, read_table
 from unshard.retry import ATTEMPTS, retrying
 from unshard.source.snapshot import locate
@@ -123,7 +123,7 @@ class DumpUnit:
     def _begin(self, header: Header | None) -> tuple[Header, Sequence[Listed], list[Chunk]]:
         """What is to be dumped. The connection ends here: a long dump would leave it idle past the source's timeout."""
         try:
-            with session(self._endpoint, "source") as connection:
+            with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
                 if header is None:
                     header, listed = begin(connection, self._settings, self._source, self._allows)
                 else:

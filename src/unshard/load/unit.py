@@ -22,7 +22,7 @@ from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
-from unshard.mysql.connection import LOOK_SECONDS, Endpoint, rows, session
+from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.retry import retrying
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
@@ -130,7 +130,7 @@ class LoadUnit:
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""
-        with session(self._endpoint, "target") as connection:
+        with session(self._endpoint, "target", patience_seconds=STATEMENT_SECONDS) as connection:
             _prepare_session(connection)
             if self._contents is not None and self._tables.read_status(connection) != FINISHED:
                 self._check_finished(connection)

@@ -33,7 +33,8 @@ ROWS_SECONDS = 5 * 60
 READ_SECONDS = 15 * 60
 LOOK_SECONDS = 5
 """How long a server may be silent within a statement before its connection counts as lost: any, one that writes a chunk
-of rows, one that reads a table, one for the status display. Without a limit a stalled network is never noticed.
+of rows or asks something, one that reads a table, one for the status display. Without a limit a stalled network is
+never noticed.
 """
 
 
@@ -103,8 +104,8 @@ def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement
 
 
 @contextmanager
-def session(endpoint: Endpoint, side: Side, *, patience_seconds: int = STATEMENT_SECONDS) -> Iterator[Any]:
-    """A connection that is closed at the end, with driver errors turned into ours."""
+def session(endpoint: Endpoint, side: Side, *, patience_seconds: int = ROWS_SECONDS) -> Iterator[Any]:
+    """A connection for questions, closed at the end, with driver errors turned into ours."""
     connection = connect(endpoint, side, patience_seconds=patience_seconds)
     try:
         yield connection

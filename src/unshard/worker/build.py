@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.online import OnlineDdl
@@ -25,6 +25,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, identify
 from unshard.mysql.structure import families, read_table, table_names
 from unshard.relay.unit import RelayUnit
+from unshard.retry import retrying
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.barrier import wait
@@ -55,6 +56,7 @@ from unshard.worker.subtask import Subtask
 from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import UpstreamWatch
 
+Answer = TypeVar("Answer")
 _OFFSET_OF_SYSTEM = """
 SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
 """
@@ -292,13 +294,21 @@ def _as_upstream(found: Table | None, name: TableName, extracted: Sequence[str])
 
 def _newest(endpoint: Endpoint) -> Location:
     """The end of the source's binlog. Raises SourceError."""
-    with session(endpoint, "source") as connection:
-        return locate(connection)
+    return _answer(endpoint, locate)
 
 
 def _schema_default(endpoint: Endpoint, schema: str) -> str | None:
-    with session(endpoint, "source") as connection:
-        return show_create_database(connection, schema)
+    return _answer(endpoint, lambda connection: show_create_database(connection, schema))
+
+
+def _answer(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
+    """What the source says in the middle of a run, under the retry policy. Raises SourceError."""
+
+    def attempt() -> Answer:
+        with session(endpoint, "source") as connection:
+            return question(connection)
+
+    return retrying(attempt)
 
 
 def _upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
