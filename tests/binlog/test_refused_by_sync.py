@@ -12,6 +12,7 @@ import pytest
 from made_events import File
 
 from row_batches import Target
+from unshard.binlog.events import REFUSED, event_of
 from unshard.errors import BinlogError, UnshardError, error_from_dict
 from unshard.model.position import Location, Position
 from unshard.sync.batch import BatchPlan, Range, Shape
@@ -103,6 +104,36 @@ def test_it_is_refused_by_name_and_place(place: Target, case: str, tmp_path: Pat
     assert error.where.position == f"{FILE}:{at}" and error.where.source == "s1"
     assert named in str(error)
     assert place.rows("t") == [], "nothing of the batch is applied"
+
+
+@pytest.mark.parametrize("within", [True, False], ids=["in a transaction", "between two"])
+def test_every_event_that_is_not_handled_is_refused_by_its_name(place: Target, within: bool, tmp_path: Path) -> None:
+    refused = [code for code in range(256) if event_of(code).kind == REFUSED]
+    assert len(refused) > 150
+    for code in refused:
+        file = File()
+        if within:
+            begin(file)
+        at = file.event(code, bytes(20))
+        error = carried(place, Folder(tmp_path, file))
+        assert isinstance(error, BinlogError) and error.code == "BINLOG-004", code
+        assert event_of(code).name in str(error) and error.where.position == f"{FILE}:{at}"
+
+
+WHOLE = b"\x01\x01\x00\x05\0\0\0\x00\x06\0\0\0"
+"""Two rows, with nothing behind the first 2 or 7 bytes a whole event too."""
+
+
+@pytest.mark.parametrize("length", [n for n in range(len(WHOLE)) if n not in (2, 7)])
+def test_rows_cut_at_any_byte_are_refused(place: Target, length: int, tmp_path: Path) -> None:
+    file = File()
+    begin(file)
+    at = file.event(23, rows(WHOLE[:length]))
+    file.xid(1)
+    place.fill("t", [])
+    error = carried(place, Folder(tmp_path, file))
+    assert isinstance(error, BinlogError) and error.code in ("BINLOG-021", "BINLOG-023")
+    assert error.where.position == f"{FILE}:{at}" and place.rows("t") == []
 
 
 def test_the_same_without_the_bad_event_is_applied(place: Target, tmp_path: Path) -> None:
