@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
     frozenset({"worker"}),
     frozenset({"spark"}),
-    frozenset({"dump", "load", "relay", "sync"}),
+    frozenset({"checks", "dump", "load", "relay", "sync"}),
     frozenset({"source", "target", "transform", "ddl", "binlog"}),
     frozenset({"kernels"}),
     frozenset({"mysql"}),
@@ -39,7 +39,7 @@ LONGEST_FILE = 400
 BUILD_FILES = re.compile(
     r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"
 )
-CODE = re.compile(r'"((?:CONFIG|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|ENGINE)-\d{3})"')
+CODE = re.compile(r'"((?:CONFIG|CHECK|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|ENGINE)-\d{3})"')
 
 
 @cache

@@ -4,6 +4,7 @@ Every error that a user can see is one `UnshardError`::
 
     UnshardError
      ├─ ConfigError     a task or source file
+     ├─ CheckError      a check before the start
      ├─ SourceError     the upstream server
      ├─ TargetError     the downstream server
      ├─ BinlogError     bytes of a binlog or relay file
@@ -100,6 +101,10 @@ class UnshardError(Exception):
 
 
 class ConfigError(UnshardError):
+    scope = "config"
+
+
+class CheckError(UnshardError):
     scope = "config"
 
 

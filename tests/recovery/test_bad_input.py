@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from task_runs import Command, TaskFiles, TaskRun, newest, wait_until
-from unshard.cli.app import _guarded
+from unshard.cli.guard import guarded
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -52,7 +52,7 @@ def fails(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[.
 
         capsys.readouterr()
         with pytest.raises(BaseException) as ended:
-            _guarded(work)
+            guarded(work)
         told = capsys.readouterr().err
         assert getattr(ended.value, "exit_code", None) == 1, f"{ended.value!r}\n{told}"
         assert told.startswith((f"{code}:", f"{code} [")), told

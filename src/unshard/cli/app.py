@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from unshard.errors import UnshardError
-
-FAILED = 1
+from unshard.cli.ctl import ctl
+from unshard.cli.guard import FAILED, guarded
 
 app = typer.Typer(
     name="unshard",
@@ -54,7 +52,7 @@ def run(
     """
     from unshard.cli.run import run_task
 
-    _guarded(lambda: run_task(task, source, log, Console(), wait))
+    guarded(lambda: run_task(task, source, log, Console(), wait))
 
 
 @app.command()
@@ -83,8 +81,10 @@ def demo(
     """Show the main job on throwaway servers: two sources, eight shards, one merged table, one SIGKILL."""
     from unshard.cli.demo import run_demo
 
-    _guarded(lambda: run_demo(Console(), rows=rows, seconds=seconds))
+    guarded(lambda: run_demo(Console(), rows=rows, seconds=seconds))
 
+
+app.add_typer(ctl, name="ctl")
 
 binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into binlog and relay files.")
 app.add_typer(binlog, name="binlog")
@@ -117,7 +117,7 @@ def show(
 
     wish = Wish(table, start, stop, limit, as_json, full)
     try:
-        _guarded(lambda: _complete(show_binlog(file, wish, print)))
+        guarded(lambda: _complete(show_binlog(file, wish, print)))
         sys.stdout.flush()
     except WrongUse as error:
         raise typer.BadParameter(str(error)) from None
@@ -128,15 +128,6 @@ def show(
 def _complete(complete: bool) -> None:
     if not complete:
         raise typer.Exit(FAILED)
-
-
-def _guarded(work: Callable[[], None]) -> None:
-    """Run a command; an UnshardError becomes its text on stderr and exit code 1."""
-    try:
-        work()
-    except UnshardError as error:
-        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(FAILED) from error
 
 
 def main() -> None:

@@ -12,9 +12,11 @@ from threading import Event, Lock, Thread
 
 from rich.console import Console
 
+from unshard.checks.run import check_task, require, told
 from unshard.cli.display import show
 from unshard.config.files import load_source, load_task
-from unshard.config.subtask import plan_subtasks
+from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
 from unshard.log import configure, logger
 from unshard.spark.session import spark_session
@@ -43,6 +45,7 @@ def run_task(
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
     configure(log_file)
+    _check(task, configs, console)
     with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
         crew = Crew(build_subtasks(configs, spark), wait_on_stop)
         with _signals(crew.stop, console):
@@ -55,6 +58,18 @@ def run_task(
                 f"{subtask.source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it"
             )
     console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
+
+
+def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console) -> None:
+    """The checks of `ctl check-task`: warnings are told, a failure raises CheckError."""
+    report = check_task(task, configs)
+    shown = [told(result, one) for result, one in report.cut().findings("warn")]
+    for line in shown:
+        console.print(f"warning: {line}", markup=False, highlight=False, soft_wrap=True)
+    more = sum(1 for _ in report.findings("warn")) - len(shown)
+    if more:
+        console.print(f"warning: and {more} more; `unshard ctl check-task --warn {more + len(shown)}` shows them")
+    require(report)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from unshard.config.checking_items import CheckingItem
 from unshard.config.database import TargetConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.rules import (
@@ -108,8 +109,10 @@ class TaskConfig(Section):
     strict_optimistic_shard_mode: Annotated[bool, later(False)] = Field(
         default=False, description="Any conflict in optimistic mode is an error at once."
     )
-    ignore_checking_items: Annotated[tuple[str, ...], later(())] = Field(
-        default=(), description="Pre-checks to leave out."
+    ignore_checking_items: tuple[CheckingItem, ...] = Field(
+        default=(),
+        description="Checks before the start to leave out, `all` for every one; `reference/checks.md` lists them.",
+        examples=[["version"]],
     )
     meta_schema: str = Field(
         default="dm_meta", min_length=1, max_length=64, description="Schema on the target for checkpoints and receipts."

@@ -69,6 +69,14 @@ CONFIG: dict[str, Entry] = {
     ),
 }
 
+CHECK: dict[str, Entry] = {
+    "CHECK-001": Entry(
+        "{count} check(s) before the start failed; nothing was begun",
+        "run what stands behind `Mend:`, then start again; a check that does not matter to you can be left out by its"
+        " name under `ignore-checking-items` (docs/reference/checks.md)",
+    ),
+}
+
 SOURCE: dict[str, Entry] = {
     "SOURCE-001": Entry(
         "cannot connect to the source {host}:{port} as {user}",

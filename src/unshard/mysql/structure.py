@@ -51,7 +51,7 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
 
 def read_table(connection: Any, name: TableName) -> Table | None:
     """The structure of one table as the server has it now, or None where there is no such table."""
-    columns = tuple(_column(row) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
+    columns = tuple(to_column(row) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
     if not columns:
         return None
     create_sql = create_statement(connection, name)
@@ -60,7 +60,7 @@ def read_table(connection: Any, name: TableName) -> Table | None:
     return Table(
         name=name,
         columns=columns,
-        indexes=_indexes(rows(connection, _INDEXES, (name.schema, name.table)), period),
+        indexes=to_indexes(rows(connection, _INDEXES, (name.schema, name.table)), period),
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
     )
@@ -83,7 +83,8 @@ def create_statement(connection: Any, name: TableName) -> str:
     return _COUNTER.sub("", str(row[1]), count=1)
 
 
-def _column(row: tuple[Any, ...]) -> Column:
+def to_column(row: tuple[Any, ...]) -> Column:
+    """One row of `information_schema.COLUMNS`, the fields as `_COLUMNS` asks for them."""
     name, kind, definition, nullable, charset, collation, length, precision, scale, fsp, extra, default = row
     extra = (extra or "").lower()
     return Column(
@@ -131,7 +132,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return "'" if letter is None else _MEANING.get(letter, letter)
 
 
-def _indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tuple[Index, ...]:
+def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tuple[Index, ...]:
     """The keys without `period` columns, which the server adds to those that are unique among current rows only."""
     parts: dict[str, list[tuple[str, int]]] = {}
     unique: dict[str, bool] = {}

@@ -5,7 +5,6 @@ A password that is refused and a server that is down are found by `mysql.connect
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from unshard.errors import RelayError, SourceError, Where
@@ -13,13 +12,10 @@ from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Position
 from unshard.mysql.connection import rows
 from unshard.mysql.flavour import Flavour, Server, binary_logs, executed_gtids
+from unshard.mysql.grants import Grants
 
-_GRANT = re.compile(r"^GRANT (?P<what>.+?) ON (?P<on>.+?) TO ", re.IGNORECASE)
-_ROLE = re.compile(r"^GRANT [`'\"]", re.IGNORECASE)
-
-# each line: any of these names will do, over everything (`*.*`)
-_MYSQL_GLOBAL = (("REPLICATION SLAVE",), ("REPLICATION CLIENT",))
-_MARIADB_GLOBAL = (("REPLICATION SLAVE",), ("BINLOG MONITOR", "REPLICATION CLIENT"))
+CLIENT = {Flavour.MYSQL: "REPLICATION CLIENT", Flavour.MARIADB: "BINLOG MONITOR"}
+"""The privilege to ask where the binlog is, by the name that each flavour grants it under."""
 
 
 def check_requirements(connection: Any, server: Server, source: str) -> None:
@@ -40,37 +36,32 @@ def check_requirements(connection: Any, server: Server, source: str) -> None:
     form = settings.get("binlog_format", "ROW")  # MySQL 9 may have no such variable any more: ROW is all it has
     if form != "ROW":
         raise SourceError("SOURCE-031", where, values={"format": form})
-    missing = missing_privileges([str(row[0]) for row in rows(connection, "SHOW GRANTS")], server.flavour)
+    missing = missing_privileges(Grants.read(str(row[0]) for row in rows(connection, "SHOW GRANTS")), server.flavour)
     if missing:
         user = rows(connection, "SELECT CURRENT_USER()")[0][0]
         raise SourceError("SOURCE-033", where, values={"user": user, "missing": ", ".join(missing)})
 
 
-def missing_privileges(grants: list[str], flavour: Flavour) -> tuple[str, ...]:
-    """The privileges that SHOW GRANTS does not list, by the flavour's name for them.
+def missing_privileges(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
+    """The privileges that following a binlog takes and the session lacks, by the flavour's names.
 
     REPLICATION SLAVE and the binlog's status must be granted on `*.*`, SELECT on anything at all: which tables are
-    needed only the task knows. What roles bring can't be read from here, so a user that has one misses nothing.
+    needed only the task knows.
     """
-    if any(_ROLE.match(grant) for grant in grants):
-        return ()
-    everywhere: set[str] = set()
-    somewhere: set[str] = set()
-    for grant in grants:
-        match = _GRANT.match(grant)
-        if match is None:
-            continue
-        names = {name.strip().upper() for name in re.sub(r"\(.*?\)", "", match["what"]).split(",")}
-        somewhere |= names
-        if match["on"].replace("`", "") == "*.*":
-            everywhere |= names
-    missing = []
-    if "ALL PRIVILEGES" not in everywhere:
-        wanted = _MARIADB_GLOBAL if flavour is Flavour.MARIADB else _MYSQL_GLOBAL
-        missing += [names[0] for names in wanted if not everywhere.intersection(names)]
-    if not somewhere & {"SELECT", "ALL PRIVILEGES", "ALL"}:
-        missing.append("SELECT")
-    return tuple(missing)
+    missing = replication_privileges(grants, flavour)
+    return missing if grants.anywhere("SELECT") else (*missing, "SELECT")
+
+
+def replication_privileges(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
+    """Those of REPLICATION SLAVE and the binlog's status that are missing. SUPER brings the latter."""
+    slave = () if grants.everywhere("REPLICATION SLAVE") else ("REPLICATION SLAVE",)
+    return (*slave, *status_privilege(grants, flavour))
+
+
+def status_privilege(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
+    """The privilege to ask for the binlog's end, if it is missing: a dump needs it too."""
+    client = CLIENT[flavour]
+    return () if grants.everywhere(client) or grants.everywhere("SUPER") else (client,)
 
 
 def check_holds(connection: Any, server: Server, gtid: str, source: str) -> None:

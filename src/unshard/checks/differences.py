@@ -1,0 +1,124 @@
+"""What differs between a source's table and the one that the target has for it already."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from unshard.checks.facts import SourceFacts, TaskFacts
+from unshard.checks.result import Finding
+from unshard.model.shape import misfits
+from unshard.model.table import Column, Index, Table, quote_name
+
+
+def extracted(source: SourceFacts) -> frozenset[str]:
+    """Columns of the target, in lower case, that the source's routes fill."""
+    rules = source.config.routes.values()
+    parts = [part for rule in rules for part in (rule.extract_table, rule.extract_schema, rule.extract_source)]
+    return frozenset(part.target_column.lower() for part in parts if part is not None)
+
+
+def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table, *, merged: bool) -> Iterator[Finding]:
+    """A row that doesn't fit stops a load; later on, the statement that changes the target may still be to come."""
+    own = extracted(source)
+    plain = Table(there.name, tuple(c for c in there.columns if c.name.lower() not in own), there.indexes)
+    for fault in misfits(table, plain):
+        yield Finding(
+            "fail" if source.fresh and source.config.mode != "incremental" else "warn",
+            f"table {table.name} does not fit into {there.name}: {fault}",
+            _mend_column(table, there, fault),
+            str(table.name),
+            str(there.name),
+        )
+    yield from _other_text(table, there, task)
+    if not merged:
+        yield from _other_keys(table, there)
+
+
+def _mend_column(table: Table, there: Table, fault: str) -> str:
+    """The statement for the target. It names the column as the source has it; defaults are not needed for rows."""
+    found = re.match(r"column (\S+) ", fault)
+    column = next((one for one in table.columns if found and one.name == found[1]), None)
+    if column is not None and not column.generated and "is missing" in fault:
+        return f"ALTER TABLE {there.name.quoted} ADD COLUMN {quote_name(column.name)} {_form(column)};"
+    if column is not None and not column.generated and ", in the target " in fault:
+        return f"ALTER TABLE {there.name.quoted} MODIFY COLUMN {quote_name(column.name)} {_form(column)};"
+    extra = next((one for one in there.columns if found and one.name == found[1]), None)
+    if extra is not None and "has no default" in fault:
+        return f"ALTER TABLE {there.name.quoted} MODIFY COLUMN {quote_name(extra.name)} {extra.definition} NULL;"
+    return f"give {there.name} that column as the source has it, or route the source's table to another one"
+
+
+def _form(column: Column) -> str:
+    text = f" CHARACTER SET {column.charset} COLLATE {column.collation}" if column.collation else ""
+    return f"{column.definition}{text} {'NULL' if column.nullable else 'NOT NULL'}"
+
+
+def _other_text(table: Table, there: Table, task: TaskFacts) -> Iterator[Finding]:
+    """Text is converted on its way, so only what counts as equal may change: collations that the target knows."""
+    known = task.target.collations if task.target is not None else frozenset()
+    by_name = {column.name.lower(): column for column in there.columns}
+    pairs = [(column, by_name[column.name.lower()]) for column in table.columns if column.name.lower() in by_name]
+    differing = [
+        (mine, other)
+        for mine, other in pairs
+        if mine.collation and other.collation and mine.collation != other.collation and mine.collation in known
+    ]
+    if not differing:
+        return
+    mine, other = differing[0]
+    more = f", and {len(differing) - 1} more columns" if len(differing) > 1 else ""
+    used = Counter((column.charset, column.collation) for column in table.columns if column.collation)
+    (charset, collation), _ = used.most_common(1)[0]
+    if len(used) == 1:
+        mend = f"ALTER TABLE {there.name.quoted} CONVERT TO CHARACTER SET {charset} COLLATE {collation};"
+    else:
+        changes = (f"MODIFY COLUMN {quote_name(there_.name)} {_form(mine_)}" for mine_, there_ in differing)
+        mend = f"ALTER TABLE {there.name.quoted} {', '.join(changes)};"
+    yield Finding(
+        "warn",
+        f"column {mine.name} of {table.name} has collation {mine.collation}, in {there.name} {other.collation}{more}:"
+        " a unique key may take other texts for equal",
+        mend,
+        str(table.name),
+        str(there.name),
+    )
+
+
+def _other_keys(table: Table, there: Table) -> Iterator[Finding]:
+    """Primary and unique keys, by their columns; a key that only the target has may refuse rows."""
+    mine = {_columns(key): key for key in table.unique_keys}
+    others = {_columns(key): key for key in there.unique_keys}
+    missing = [key for columns, key in mine.items() if columns not in others]
+    beyond = [key for columns, key in others.items() if columns not in mine]
+    if not missing and not beyond:
+        return
+    told = [f"{_shown(key)} is missing in the target" for key in missing]
+    told += [f"{_shown(key)} is in the target alone" for key in beyond]
+    drops = ["DROP PRIMARY KEY" if key.primary else f"DROP INDEX {quote_name(key.name)}" for key in beyond]
+    adds = [_added(key) for key in missing]
+    yield Finding(
+        "warn",
+        f"keys of {table.name} and {there.name} differ: {'; '.join(told)}",
+        f"ALTER TABLE {there.name.quoted} {', '.join(drops + adds)};",
+        str(table.name),
+        str(there.name),
+    )
+
+
+def _columns(key: Index) -> tuple[bool, tuple[str, ...], tuple[int, ...]]:
+    return key.primary, tuple((name or "").lower() for name in key.columns), key.prefixes
+
+
+def _shown(key: Index) -> str:
+    names = ", ".join(name or "an expression" for name in key.columns)
+    return f"the {'primary key' if key.primary else f'unique key {key.name}'} ({names})"
+
+
+def _added(key: Index) -> str:
+    parts = ", ".join(
+        quote_name(name) + (f"({prefix})" if prefix else "")
+        for name, prefix in zip(key.columns, key.prefixes, strict=True)
+    )
+    return f"ADD PRIMARY KEY ({parts})" if key.primary else f"ADD UNIQUE KEY {quote_name(key.name)} ({parts})"

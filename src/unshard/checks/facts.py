@@ -1,0 +1,228 @@
+"""What the checks judge: all that is read of the servers of a task, once, before any of them speaks.
+
+Everything is read over connections that only read, a bounded number of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import MySQLdb
+
+from unshard.checks.start_point import start_fault
+from unshard.config.subtask import SubtaskConfig
+from unshard.dump.plan import Listed, list_tables
+from unshard.load.checkpoint import FINISHED
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, rows, session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import Server, identify
+from unshard.mysql.grants import Grants, account
+from unshard.mysql.schema_structures import QUERIES, assemble
+from unshard.target.meta import MetaTables
+from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.route import Router
+
+AT_ONCE = 8
+"""Most connections that the checks of a task have open at a time."""
+
+_PATIENCE_SECONDS = 120
+_VARIABLES = (
+    "log_bin", "binlog_format", "binlog_row_image", "server_id", "max_connections", "max_user_connections",
+    "partial_revokes", "lower_case_table_names", "sql_mode",
+)  # fmt: skip
+_SETTINGS = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _VARIABLES))})"
+_FILTERS = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
+_NO_PRIVILEGE = frozenset({1227, 1142, 1044})
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What either end tells of itself. `settings` are global variables in lower case, values in upper case."""
+
+    endpoint: Endpoint = field(repr=False)
+    server: Server
+    version: str
+    settings: Mapping[str, str]
+    grants: Grants
+    account: str
+    connected: int
+    collations: frozenset[str]
+
+    @property
+    def literal(self) -> bool:
+        """Whether schema names in GRANT hold no wildcards."""
+        return self.settings.get("partial_revokes") in ("ON", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
+
+    `logged` are the schemas of binlog_do_db, `unlogged` of binlog_ignore_db.
+    """
+
+    config: SubtaskConfig
+    end: End
+    listed: tuple[Listed, ...]
+    tables: Mapping[TableName, Table]
+    targets: Mapping[TableName, TableName]
+    fresh: bool
+    logged: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
+    start_fault: tuple[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.config.source_id
+
+    @property
+    def copies(self) -> bool:
+        """Whether this start will dump."""
+        return self.fresh and self.config.mode in ("full", "all", "dump")
+
+    @property
+    def follows(self) -> bool:
+        return self.config.mode in ("incremental", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """All of a task. `there` are the target's tables that the sources' tables are routed to, those it has."""
+
+    configs: tuple[SubtaskConfig, ...]
+    sources: tuple[SourceFacts, ...]
+    target: End | None
+    there: Mapping[TableName, Table]
+    fresh: Mapping[str, bool]
+
+    @property
+    def loading(self) -> tuple[SubtaskConfig, ...]:
+        """The subtasks that this start will load."""
+        modes = ("full", "all", "load")
+        return tuple(config for config in self.configs if config.mode in modes and self.fresh[config.source_id])
+
+    @property
+    def merged(self) -> Mapping[TableName, tuple[tuple[SourceFacts, TableName], ...]]:
+        """The source tables of each target table that has more than one."""
+        groups: dict[TableName, list[tuple[SourceFacts, TableName]]] = {}
+        for source in self.sources:
+            for name, target in source.targets.items():
+                groups.setdefault(target, []).append((source, name))
+        return {target: tuple(names) for target, names in sorted(groups.items()) if len(names) > 1}
+
+
+def read_facts(configs: Sequence[SubtaskConfig]) -> TaskFacts:
+    """Read both ends of every source. Raises SourceError, TargetError, ConfigError (a table that two routes claim)."""
+    with ThreadPoolExecutor(AT_ONCE // 2, "check") as pool, ThreadPoolExecutor(AT_ONCE // 2, "check source") as others:
+        target = None
+        fresh = dict.fromkeys((config.source_id for config in configs), True)
+        if configs[0].mode != "dump":
+            target = _end(_patient(to_endpoint(configs[0].target)), "target")
+            fresh = _fresh(target.endpoint, configs)
+        ask = partial(_ask_in_parallel, pool)
+        asked = [c for c in configs if c.mode != "load"]
+        sources = tuple(others.map(lambda config: _source(config, fresh[config.source_id], ask), asked))
+        there: Mapping[TableName, Table] = {}
+        if target is not None:
+            routed = {name for source in sources for name in source.targets.values()}
+            schemas = sorted({name.schema for name in routed})
+            there = {n: t for n, t in ask(target.endpoint, "target", schemas).items() if n in routed}
+    return TaskFacts(tuple(configs), sources, target, there, fresh)
+
+
+Ask = Callable[[Endpoint, Any, Sequence[str]], dict[TableName, Table]]
+
+
+def _ask_in_parallel(pool: ThreadPoolExecutor, endpoint: Endpoint, side: Any, schemas: Sequence[str]) -> Any:
+    """The tables of these schemas, each of its queries on a connection of its own."""
+
+    def one(query: str, schema: str) -> list[tuple[Any, ...]]:
+        with session(endpoint, side) as connection:
+            return rows(connection, query, (schema,))
+
+    asked = [[pool.submit(one, query, schema) for query in QUERIES] for schema in schemas]
+    found: dict[TableName, Table] = {}
+    for schema, answers in zip(schemas, asked, strict=True):
+        columns, indexes, children = (answer.result() for answer in answers)
+        found |= assemble(schema, columns, indexes, children)
+    return found
+
+
+def _patient(endpoint: Endpoint) -> Endpoint:
+    return replace(endpoint, patience_seconds=_PATIENCE_SECONDS)
+
+
+def _end(endpoint: Endpoint, side: Any) -> End:
+    with session(endpoint, side) as connection:
+        settings = {str(n).lower(): str(v).upper() for n, v in rows(connection, _SETTINGS)}
+        ((version, user, most),) = rows(connection, "SELECT VERSION(), CURRENT_USER(), @@session.max_user_connections")
+        settings["max_user_connections"] = str(most)
+        literal = settings.get("partial_revokes") in ("ON", "1")
+        ((_, connected),) = rows(connection, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+        collations = rows(connection, "SELECT * FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
+        return End(
+            endpoint,
+            identify(connection),
+            str(version),
+            settings,
+            Grants.read((str(row[0]) for row in rows(connection, "SHOW GRANTS")), literal=literal),
+            account(str(user)),
+            int(connected),
+            frozenset(str(value) for row in collations for value in row),
+        )
+
+
+def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
+    end = _end(_patient(to_endpoint(config.source.database)), "source")
+    router = Router(config.routes, config.case_sensitive)
+    with session(end.endpoint, "source") as connection:
+        listed = list_tables(connection, BlockAllowList(config.block_allow, config.case_sensitive).allows)
+        logged, unlogged = _log_filters(connection)
+        fault = start_fault(connection, end.server, config) if fresh else None
+    names = {table.name for table in listed}
+    tables = ask(end.endpoint, "source", sorted({name.schema for name in names}))
+    return SourceFacts(
+        config,
+        end,
+        listed,
+        {name: table for name, table in tables.items() if name in names},
+        {name: router.route(name) for name in sorted(names)},
+        fresh,
+        logged,
+        unlogged,
+        fault,
+    )
+
+
+def _log_filters(connection: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The schemas of binlog_do_db and binlog_ignore_db; none where the account may not ask."""
+    for statement in _FILTERS:
+        with suppress(MySQLdb.Error):
+            found = rows(connection, statement)
+            if not found:
+                break
+            return tuple(filter(None, str(found[0][2]).split(","))), tuple(filter(None, str(found[0][3]).split(",")))
+    return (), ()
+
+
+def _fresh(endpoint: Endpoint, configs: Sequence[SubtaskConfig]) -> dict[str, bool]:
+    """By source, whether the target has no checkpoint and no finished load of it."""
+    meta = MetaTables(configs[0].meta_schema, configs[0].name)
+    known: set[str] = set()
+    with session(endpoint, "target") as connection:
+        for statement in (
+            f"SELECT DISTINCT id FROM {meta.checkpoint}",
+            f"SELECT source_name FROM {meta.named('lightning_checkpoint_list')} WHERE status = '{FINISHED}'",
+        ):
+            try:
+                known |= {str(row[0]) for row in rows(connection, statement)}
+            except MySQLdb.Error as error:
+                if error.args[0] not in _NO_PRIVILEGE | {1146, 1049}:
+                    raise
+    return {config.source_id: config.source_id not in known for config in configs}

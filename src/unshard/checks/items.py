@@ -1,0 +1,163 @@
+"""The checks in the order of DM's list (reference of DM, section 7.2): names, when they apply, what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from unshard.checks import connections, privileges, server, shards, tables
+from unshard.checks.facts import SourceFacts, TaskFacts
+from unshard.checks.result import Finding
+from unshard.config.task import TaskConfig
+from unshard.model.table import TableName
+
+Scope = Literal["source", "target", "merge", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One check. `ignored` is its name in `ignore-checking-items`, "" for one that always runs.
+
+    `scope` says what it is asked of: each source, the target, each merged table; `nothing` for what DM asks of a
+    physical import alone. `opt_in` ones run only when they are asked for.
+    """
+
+    ignored: str
+    name: str
+    desc: str
+    scope: Scope = "nothing"
+    source: Callable[[SourceFacts, TaskFacts, TaskConfig], Iterable[Finding]] | None = None
+    target: Callable[[TaskFacts], Iterable[Finding]] | None = None
+    merge: Callable[[TaskFacts, TableName, shards.Group], Iterable[Finding]] | None = None
+    when: Callable[[SourceFacts], bool] = lambda source: True
+    applies: str = "all modes"
+    worst: str = "warn"
+    opt_in: bool = False
+
+
+def _follows(source: SourceFacts) -> bool:
+    return source.follows
+
+
+def _copies(source: SourceFacts) -> bool:
+    return source.copies
+
+
+def _needs_log(source: SourceFacts) -> bool:
+    return source.follows or source.copies
+
+
+def _starts_by_meta(source: SourceFacts) -> bool:
+    return source.fresh and source.config.mode == "incremental"
+
+
+def _of_source(
+    check: Callable[[SourceFacts], Iterable[Finding]],
+) -> Callable[[SourceFacts, TaskFacts, TaskConfig], Iterable[Finding]]:
+    return lambda source, task, config: check(source)
+
+
+def _meta(source: SourceFacts) -> Iterable[Finding]:
+    if source.start_fault is not None:
+        yield Finding("fail", *source.start_fault)
+
+
+def _physical(ignored: str, desc: str) -> Item:
+    return Item(ignored, f"lightning_{ignored}", desc, applies="physical import, which Unshard does not have")
+
+
+_FOLLOW = "`incremental`, `all`"
+_COPY = "`full`, `all`, `dump`, until the copy is done"
+
+ITEMS: tuple[Item, ...] = (
+    Item(
+        "version", "mysql_version", "the source is of a version that was tested", "source",
+        _of_source(server.version),
+    ),
+    Item(
+        "server_id", "mysql_server_id", "the source has a server_id", "source", _of_source(server.server_id),
+        when=_follows, applies=_FOLLOW,
+    ),
+    Item(
+        "binlog_enable", "mysql_binlog_enable", "the source writes a binlog", "source",
+        _of_source(server.binlog_enable), when=_needs_log, applies="all but `load`", worst="fail",
+    ),
+    Item(
+        "binlog_format", "mysql_binlog_format", "the binlog holds rows", "source",
+        _of_source(server.binlog_format), when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
+        "binlog_row_image", "mysql_binlog_row_image",
+        "the binlog holds whole rows; others are followed with limits, and fail only where safe mode needs them",
+        "source", _of_source(server.binlog_row_image), when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
+        "binlog_db", "binlog_do_db/binlog_ignore_db check", "the binlog holds the schemas of the task", "source",
+        _of_source(server.binlog_db), when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
+        "replication_privilege", "source db replication privilege checker", "the account may follow the binlog",
+        "source", _of_source(privileges.replication_privilege), when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
+        "dump_privilege", "source db dump privilege checker", "the account may read the tables, and lock where it must",
+        "source", _of_source(privileges.dump_privilege), when=_copies, applies=_COPY, worst="fail",
+    ),
+    Item(
+        "target_privilege", "target db privilege checker", "the account may write to the schemas of the task",
+        "target", target=privileges.target_privilege, applies="all but `dump`",
+    ),
+    Item(
+        "meta_position", "meta position check", "the source still has the place that `meta` names", "source",
+        _of_source(_meta), when=_starts_by_meta, applies="`incremental`, before the first checkpoint", worst="fail",
+    ),
+    Item(
+        "conn_number", "dumper_conn_number_checker", "the source bears the connections of the dump", "source",
+        _of_source(connections.dumper_connections), when=_copies, applies=_COPY, worst="fail",
+    ),
+    Item(
+        "conn_number", "loader_conn_number_checker", "the target bears the connections of the load", "target",
+        target=connections.loader_connections, applies="`full`, `all`, `load`, until the copy is done",
+    ),
+    Item(
+        "online_ddl", "online ddl checker",
+        "no online schema change is under way; with `online-ddl: false` its shadow tables are told only", "source",
+        lambda source, task, config: tables.online_ddl(source, config.shadow_table_rules, config.online_ddl),
+        when=_follows, applies=_FOLLOW, worst="fail",
+    ),
+    Item(
+        "table_schema", "table structure compatibility check",
+        "tables have keys, no foreign keys that go unchecked, and fit into what the target has", "source",
+        lambda source, task, config: tables.table_schema(source, task), worst="fail",
+    ),
+    Item(
+        "schema_of_shard_tables", "sharding table {target} consistency checking",
+        "all tables that merge into one have the same columns", "merge", merge=shards.shard_structures,
+        when=_copies, applies=f"{_COPY}, for each merged table", worst="fail",
+    ),
+    Item(
+        "auto_increment_ID", "auto-increment key checking of sharding table {target}",
+        "counted keys of merged tables can't clash", "merge", merge=shards.auto_increment,
+        applies="all modes, for each merged table",
+    ),
+    _physical("empty_region", "regions without rows"),
+    _physical("region_distribution", "regions spread over stores"),
+    _physical("downstream_version", "version of the cluster"),
+    _physical("free_space", "room in the cluster"),
+    _physical("downstream_mutex_features", "PiTR or changefeeds of the cluster"),
+    _physical("downstream_table_empty", "target tables without rows"),
+    Item(
+        "primary_key", "primary key existence check", "every table has a primary key", "source",
+        lambda source, task, config: tables.primary_key(source), applies="only with `--also primary_key`",
+        worst="fail", opt_in=True,
+    ),
+    Item(
+        "", "same table name checker", "no two tables of the target differ in case alone (DM's error 26001)",
+        "target", target=tables.same_but_for_case, applies="all but `dump`", worst="fail",
+    ),
+)  # fmt: skip
+
+
+def opt_in_names() -> tuple[str, ...]:
+    return tuple(item.ignored for item in ITEMS if item.opt_in)

@@ -1,0 +1,89 @@
+"""Checks of what the accounts may do. Each lack comes with the GRANT that mends it, for just what the task needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from unshard.checks.facts import End, SourceFacts, TaskFacts
+from unshard.checks.result import Finding
+from unshard.dump.plan import resolve
+from unshard.model.table import TableName
+from unshard.mysql.flavour import Flavour
+from unshard.mysql.grants import schema_clause
+from unshard.source.requirements import replication_privileges, status_privilege
+
+TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX")
+
+
+def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
+    missing = replication_privileges(source.end.grants, source.end.server.flavour)
+    if missing:
+        yield _lack("fail", source.end, missing, "*.*", "to follow the binlog")
+
+
+def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
+    """SELECT on each table; what the lock takes where there is one; on MariaDB with InnoDB alone there is none."""
+    end, grants = source.end, source.end.grants
+    status = status_privilege(grants, end.server.flavour)
+    if status and not source.follows:
+        yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
+    unread: dict[str, list[TableName]] = {}
+    for name in source.tables:
+        if not grants.on_schema("SELECT", name.schema) and not grants.on_table("SELECT", name):
+            unread.setdefault(name.schema, []).append(name)
+    for schema, names in sorted(unread.items()):
+        told = f"to read {', '.join(map(str, names[:3]))}{' …' if len(names) > 3 else ''}"
+        yield _lack("fail", end, ("SELECT",), schema_clause(schema, literal=end.literal), told)
+    mariadb = end.server.flavour is Flavour.MARIADB
+    consistency = resolve(source.config.dumper.consistency, source.listed, mariadb=mariadb)
+    flushes = grants.everywhere("RELOAD") or (not mariadb and grants.everywhere("FLUSH_TABLES"))
+    if consistency == "flush" and not flushes:
+        yield _lack("fail", end, ("RELOAD",), "*.*", "for FLUSH TABLES WITH READ LOCK (consistency auto or flush)")
+    if consistency == "lock":
+        for schema in sorted({name.schema for name in source.tables}):
+            if not grants.on_schema("LOCK TABLES", schema):
+                on = schema_clause(schema, literal=end.literal)
+                yield _lack("fail", end, ("LOCK TABLES",), on, "for `--consistency lock`")
+    yield from _unseen(source)
+
+
+def _unseen(source: SourceFacts) -> Iterator[Finding]:
+    """Schemas that the task names in full and the account can't see: their tables would be passed over in silence."""
+    rule = source.config.block_allow
+    named = [*rule.do_dbs, *(entry.db_name for entry in rule.do_tables)] if rule is not None else []
+    seen = {name.schema.lower() for name in source.tables}
+    for schema in dict.fromkeys(named):
+        if not set(schema) & set("*?[~") and schema.lower() not in seen:
+            on = schema_clause(schema, literal=source.end.literal)
+            granted = source.end.grants.on_schema("SELECT", schema)
+            mend = "create it, or correct the name" if granted else f"GRANT SELECT ON {on} TO {source.end.account};"
+            yield Finding("warn", f"no table of schema {schema} is there, or may be seen", mend)
+
+
+def target_privilege(task: TaskFacts) -> Iterator[Finding]:
+    """On `*.*` or on each schema that is written to, and on those whose names begin with `meta-schema`."""
+    end = task.target
+    if end is None:
+        return
+    config = task.configs[0]
+    meta = config.meta_schema
+    routed = sorted({name.schema for source in task.sources for name in source.targets.values()} - {meta})
+    checked = [(schema, schema_clause(schema, literal=end.literal), "") for schema in routed]
+    stem = "*.*" if end.literal else schema_clause(meta).replace("`.*", "%`.*")
+    checked += [(meta, stem, " for checkpoints"), (f"{meta}_{config.name}", stem, " for trials of statements")]
+    told = set()
+    for schema, on, why in checked:
+        missing = tuple(name for name in TARGET_PRIVILEGES if not end.grants.on_schema(name, schema))
+        if missing and on not in told:
+            told.add(on)
+            yield _lack("warn", end, missing, on, f"on {schema}{why}")
+
+
+def _lack(severity: str, end: End, missing: tuple[str, ...], on: str, why: str) -> Finding:
+    names = ", ".join(missing)
+    return Finding(
+        "warn" if severity == "warn" else "fail",
+        f"{end.account} lacks {names} {why}",
+        f"GRANT {names} ON {on} TO {end.account};",
+        self=end.account,
+    )

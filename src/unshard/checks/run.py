@@ -1,0 +1,65 @@
+"""Run the checks of a task. Reads only; `check-task` and every start of a task call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+
+from unshard.checks.facts import TaskFacts, read_facts
+from unshard.checks.items import ITEMS, Item
+from unshard.checks.result import DEFAULT_LIMIT, Finding, Report, Result
+from unshard.config.subtask import SubtaskConfig
+from unshard.config.task import TaskConfig
+from unshard.errors import CheckError, UnshardError
+
+EVERYTHING = "all"
+
+
+def check_task(task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
+    """The report of a task's pre-checks, without the items that the task ignores; `also` names opt-in ones.
+
+    `configs` are the task's subtasks. Raises SourceError or TargetError where a server can't be asked at all.
+    """
+    ignored = set(task.ignore_checking_items)
+    if EVERYTHING in ignored:
+        return Report(())
+    items = [item for item in ITEMS if item.ignored not in ignored and (not item.opt_in or item.ignored in also)]
+    facts = read_facts(configs)
+    return Report.of([result for item in items for result in _results(item, facts, task)])
+
+
+def require(report: Report) -> None:
+    """Raise CheckError CHECK-001 with every failure and what mends it; return where there is none."""
+    failures = [told(result, finding) for result, finding in report.findings("fail")]
+    if failures:
+        more = [f"… and {len(failures) - DEFAULT_LIMIT} more"] if len(failures) > DEFAULT_LIMIT else []
+        cause = "\n       ".join(failures[:DEFAULT_LIMIT] + more)
+        raise CheckError("CHECK-001", cause=cause, values={"count": len(failures)})
+
+
+def told(result: Result, finding: Finding) -> str:
+    """A finding in one line: where, what, and what mends it."""
+    place = f" ({result.extra})" if result.extra else ""
+    return f"{result.name}{place}: {finding.short_error}. Mend: {finding.instruction}"
+
+
+def _results(item: Item, facts: TaskFacts, task: TaskConfig) -> Iterator[Result]:
+    if item.source is not None:
+        for source in facts.sources:
+            if item.when(source):
+                yield Result(item.name, item.desc, _findings(partial(item.source, source, facts, task)), source.name)
+    if item.target is not None and facts.target is not None:
+        yield Result(item.name, item.desc, _findings(partial(item.target, facts)), "target")
+    if item.merge is not None:
+        for target, group in facts.merged.items():
+            if all(item.when(source) for source, _ in group):
+                findings = _findings(partial(item.merge, facts, target, group))
+                yield Result(item.name.format(target=target), item.desc, findings, str(target))
+
+
+def _findings(check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
+    """What a check says; an error that it meets on its way is a failure of its own."""
+    try:
+        return tuple(check())
+    except UnshardError as error:
+        return (Finding("fail", f"{error.code}: {error.message}", error.hint),)

@@ -1,0 +1,99 @@
+"""Checks of the source's settings: what a binlog has to be like to be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from unshard.checks.facts import SourceFacts
+from unshard.checks.result import Finding
+from unshard.mysql.flavour import Flavour
+
+_TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 2, 0), (11, 9, 0), "11.8")}
+"""By flavour: the oldest version, the first that is newer than all tests, the newest that was tested."""
+
+
+def version(source: SourceFacts) -> Iterator[Finding]:
+    """MariaDB is no experiment here: both flavours are tested at both ends."""
+    found = source.end.server
+    if "TIDB" in source.end.version.upper():
+        yield Finding("warn", f"TiDB {source.end.version} has no binlog that can be followed", "copy it with mode full")
+        return
+    oldest, newer, tested = _TESTED[found.flavour]
+    if found.version < oldest:
+        wanted = ".".join(map(str, oldest))
+        yield Finding(
+            "warn", f"version {found.version_text} is too old, {wanted} is wanted", f"upgrade to {wanted} or later"
+        )
+    elif found.version >= newer:
+        yield Finding(
+            "warn",
+            f"version {found.version_text} is newer than {tested}, the newest that was tested",
+            "try the task on a copy of the server first",
+        )
+
+
+def server_id(source: SourceFacts) -> Iterator[Finding]:
+    if source.end.settings.get("server_id", "0") == "0":
+        yield Finding(
+            "warn",
+            "server_id is not set or 0: the source turns every replica away",
+            "SET GLOBAL server_id = 1; write it under [mysqld] too, a number that no other server has",
+        )
+
+
+def binlog_enable(source: SourceFacts) -> Iterator[Finding]:
+    if source.end.settings.get("log_bin") not in ("ON", "1"):
+        yield Finding(
+            "fail", "log_bin is OFF, and should be ON", "write `log_bin = mysql-bin` under [mysqld] and restart it"
+        )
+
+
+def binlog_format(source: SourceFacts) -> Iterator[Finding]:
+    form = source.end.settings.get("binlog_format", "ROW")  # a MySQL without the variable has nothing but ROW
+    if form != "ROW":
+        yield Finding(
+            "fail",
+            f"binlog_format is {form}, and should be ROW",
+            "SET GLOBAL binlog_format = 'ROW'; sessions that are open keep the old one until they reconnect",
+        )
+
+
+def binlog_row_image(source: SourceFacts) -> Iterator[Finding]:
+    """Images that lack columns are followed where they can be (ADR 6); DM refuses them all."""
+    image = source.end.settings.get("binlog_row_image", "FULL")
+    if image == "FULL":
+        return
+    config = source.config
+    whole = config.delivery == "at-least-once" or config.syncer.safe_mode or config.dumper.consistency == "none"
+    refused = (
+        "safe mode needs whole rows, so the task would stop"
+        if whole
+        else "changes are applied row by row, and a table whose target has another key, or an INSERT without a column"
+        " whose default is an expression, stops the task"
+    )
+    yield Finding(
+        "fail" if whole else "warn",
+        f"binlog_row_image is {image}: {refused}",
+        "SET GLOBAL binlog_row_image = 'FULL'; sessions that are open keep the old one until they reconnect",
+    )
+
+
+def binlog_db(source: SourceFacts) -> Iterator[Finding]:
+    """Rows are logged by the schema of their table, whatever the session's own is."""
+    folds = source.end.settings.get("lower_case_table_names", "0") != "0"
+
+    def fold(name: str) -> str:
+        return name.lower() if folds else name
+
+    needed = sorted({name.schema for name in source.tables})
+    logged, unlogged = set(map(fold, source.logged)), set(map(fold, source.unlogged))
+    missing = [name for name in needed if (logged and fold(name) not in logged) or fold(name) in unlogged]
+    if missing:
+        names = ", ".join(missing)
+        setting = "binlog_do_db" if logged else "binlog_ignore_db"
+        change = "add a binlog_do_db line for each" if logged else "take its line out"
+        yield Finding(
+            "fail",
+            f"changes of {names} are not in the binlog: {setting} leaves them out",
+            f"{change} under [mysqld] and restart the source, or leave them out of the task (`ignore-dbs`)",
+        )

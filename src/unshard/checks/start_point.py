@@ -1,0 +1,62 @@
+"""Whether an incremental task can begin where its `meta` says: `meta_position`. Asks the server, reads no events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import MySQLdb
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.errors import UnshardError
+from unshard.model.position import Position
+from unshard.mysql.connection import rows
+from unshard.mysql.flavour import Flavour, Server, binary_logs
+from unshard.relay.beginning import file_with_gtids
+
+_WRONG_OFFSET = 1220
+_PURGED = "SELECT GTID_SUBSET(@@global.gtid_purged, %s)"
+
+
+def start_fault(connection: Any, server: Server, config: SubtaskConfig) -> tuple[str, str] | None:
+    """What is wrong with the start of an incremental task, and what to write instead; None where nothing is.
+
+    An account that may not ask gets that told by `replication_privilege`, and nothing here.
+    """
+    start = config.start
+    if config.mode != "incremental" or start is None:
+        return None
+    try:
+        logs = binary_logs(connection)
+        if not logs:
+            return None  # binlog_enable tells
+        oldest = f"write `meta: {{binlog-name: {logs[0].name}, binlog-pos: 4}}`, the oldest that it has, or copy anew"
+        if not start.binlog_name:
+            return _gtid_fault(connection, server, start.binlog_gtid, config.source_id, oldest)
+        size = {log.name: log.size for log in logs}.get(start.binlog_name)
+        if size is None:
+            return f"the source has no binlog file {start.binlog_name}", oldest
+        place = str(Position(start.binlog_name, start.binlog_pos))
+        if start.binlog_pos > size:
+            end = f"write `binlog-pos: {size}`, its end now, or a place before it"
+            return f"{place} is behind the end of that file, {size}", end
+        rows(connection, "SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (start.binlog_name, start.binlog_pos))
+    except MySQLdb.Error as error:
+        if error.args[0] == _WRONG_OFFSET:
+            ends = f"write an `End_log_pos` of SHOW BINLOG EVENTS IN '{start.binlog_name}' for `binlog-pos`"
+            return f"no event begins at {place}", ends
+        if error.args[0] != 1227:
+            raise
+    return None
+
+
+def _gtid_fault(connection: Any, server: Server, gtid: str, source: str, oldest: str) -> tuple[str, str] | None:
+    if server.flavour is Flavour.MYSQL:
+        if rows(connection, _PURGED, (gtid,))[0][0]:
+            return None
+        ((purged,),) = rows(connection, "SELECT @@global.gtid_purged")
+        return f"the source has purged transactions that {gtid} lacks", f"{oldest}; gtid_purged is {purged}"
+    try:
+        file_with_gtids(connection, server, gtid, source)
+    except (UnshardError, ValueError) as error:
+        return f"the source can't go on behind {gtid}: {error}", oldest
+    return None

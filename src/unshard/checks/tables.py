@@ -1,0 +1,87 @@
+"""Checks of the source's tables themselves: keys, foreign keys, what online schema changes left, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from unshard.checks.differences import differences
+from unshard.checks.facts import SourceFacts, TaskFacts
+from unshard.checks.result import Finding, Severity
+from unshard.model.table import Table, TableName, quote_name
+
+SHADOW_TABLES = (r"^_(.+)_(?:new|gho)$",)
+_ROW_ID = "unshard_row_id"
+
+
+def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """Each table, and what the target has under its name already. Tables of one merge differ in keys as they must."""
+    checked = source.config.target.checks_foreign_keys
+    merged = task.merged
+    for name, table in source.tables.items():
+        if table.foreign_keys and not checked:
+            yield Finding(
+                "warn",
+                f"table {name} has a foreign key: rows are written unchecked, and what ON DELETE CASCADE does to other"
+                " tables is not in the source's binlog",
+                "set `session: {foreign_key_checks: 1}` under `target-database:` in the task file",
+                self=str(name),
+            )
+        if not table.identity:
+            yield _keyless("warn", table)
+        there = task.there.get(source.targets[name])
+        if there is not None:
+            yield from differences(source, task, table, there, merged=source.targets[name] in merged)
+
+
+def primary_key(source: SourceFacts) -> Iterator[Finding]:
+    for table in source.tables.values():
+        if not any(index.primary for index in table.indexes):
+            yield _keyless("fail", table)
+
+
+def _keyless(severity: Severity, table: Table) -> Finding:
+    counter = next((column.name for column in table.columns if column.auto_increment), None)
+    if counter is not None:
+        change = f"ADD PRIMARY KEY ({quote_name(counter)})"
+    else:
+        change = f"ADD COLUMN {_ROW_ID} BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE PRIMARY KEY"
+    lack = "primary key" if severity == "fail" else "primary key, and no unique key of NOT NULL columns"
+    slow = "" if severity == "fail" else ": its changes are applied in order by one connection"
+    return Finding(
+        severity,
+        f"table {table.name} has no {lack}{slow}",
+        f"ALTER TABLE {table.name.quoted} {change};",
+        self=str(table.name),
+    )
+
+
+def online_ddl(source: SourceFacts, patterns: tuple[str, ...], handled: bool) -> Iterator[Finding]:
+    """Ghost tables of gh-ost and pt-osc. Without `online-ddl` they are tables like any other, and copied as such."""
+    compiled = [re.compile(pattern) for pattern in patterns or SHADOW_TABLES]
+    for name in source.tables:
+        if any(one.fullmatch(name.table) for one in compiled):
+            yield Finding(
+                "fail" if handled else "warn",
+                f"table {name} is the shadow table of an online schema change that has not ended",
+                f"DROP TABLE {name.quoted}; if nobody works on it any more, else wait until the change has ended",
+                self=str(name),
+            )
+
+
+def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:
+    """Target names that differ in case alone: one table where the target folds names (DM's error 26001), else two."""
+    names: dict[str, set[TableName]] = {}
+    for source in task.sources:
+        for target in source.targets.values():
+            names.setdefault(str(target).lower(), set()).add(target)
+    folds = task.target is not None and task.target.settings.get("lower_case_table_names", "0") != "0"
+    for targets in names.values():
+        if len(targets) > 1:
+            shown = ", ".join(map(str, sorted(targets)))
+            what = "is one table there" if folds else "are two tables there, which is easily mistaken"
+            yield Finding(
+                "fail" if folds else "warn",
+                f"same table name in case-insensitive [{shown}]: it {what}" if folds else f"[{shown}] {what}",
+                "route them to one name, or to names that differ: `target-table` under `routes:`",
+            )

@@ -1,0 +1,154 @@
+"""What an account may do, read from SHOW GRANTS of its own session: both flavours, roles, partial revokes.
+
+A session's SHOW GRANTS lists what its active roles bring too: MySQL folds it into the account's own lines, MariaDB
+adds lines of the role. A role that is granted and not active brings nothing, and its `GRANT role TO` line says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from unshard.model.table import TableName, quote_name
+
+_TOKEN = re.compile(r"`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|'(?:[^'\\]|''|\\.)*'|[\w$%]+|\S")
+_ALIASES = {"REPLICATION CLIENT": "BINLOG MONITOR", "REPLICATION REPLICA": "REPLICATION SLAVE", "ALL": "ALL PRIVILEGES"}
+"""One name for each thing; what a server prints depends on its flavour and age."""
+
+_NOT_IN_ALL = frozenset({"GRANT OPTION", "PROXY"})
+_OTHER_OBJECTS = frozenset({"FUNCTION", "PROCEDURE", "PACKAGE", "LIBRARY"})
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One line. `schema` and `table` are `*` for everything; a schema of a GRANT over a whole schema is a pattern."""
+
+    privileges: frozenset[str]
+    schema: str
+    table: str
+    grantee: str
+    revoked: bool = False
+
+    def gives(self, privilege: str) -> bool:
+        everything = "ALL PRIVILEGES" in self.privileges and privilege not in _NOT_IN_ALL
+        return everything or privilege in self.privileges
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """The privileges of one session. `literal` says that `_` and `%` of schema names stand for themselves.
+
+    (MySQL's `partial_revokes`.) Of several schema patterns that match, the server takes the most exact one of each
+    grantee alone, and so does this.
+    """
+
+    lines: tuple[Grant, ...]
+    literal: bool = False
+
+    @classmethod
+    def read(cls, lines: Iterable[str], *, literal: bool = False) -> Grants:
+        """The lines of SHOW GRANTS, as any sql_mode prints them."""
+        return cls(tuple(grant for line in lines if (grant := _parse(line)) is not None), literal)
+
+    def everywhere(self, privilege: str) -> bool:
+        """Whether it is granted on `*.*`, no matter what was revoked again of single schemas."""
+        wanted = _one_name(privilege)
+        return any(grant.schema == "*" and not grant.revoked and grant.gives(wanted) for grant in self.lines)
+
+    def anywhere(self, privilege: str) -> bool:
+        """Whether it is granted on anything at all."""
+        return any(not grant.revoked and grant.gives(_one_name(privilege)) for grant in self.lines)
+
+    def on_schema(self, privilege: str, schema: str) -> bool:
+        """Whether it is granted on all of a schema."""
+        wanted = _one_name(privilege)
+        revoked = any(grant.revoked and grant.schema == schema and grant.gives(wanted) for grant in self.lines)
+        if self.everywhere(wanted) and not revoked:
+            return True
+        best: dict[str, tuple[int, bool]] = {}
+        for grant in self.lines:
+            if grant.schema == "*" or grant.table != "*" or grant.revoked or not self._matches(grant.schema, schema):
+                continue
+            exact = _exactness(grant.schema, self.literal)
+            known, gives = best.get(grant.grantee, (-1, False))
+            if exact >= known:
+                best[grant.grantee] = (exact, grant.gives(wanted) or (exact == known and gives))
+        return any(gives for _, gives in best.values())
+
+    def on_table(self, privilege: str, name: TableName) -> bool:
+        """Whether it is granted on all columns of a table."""
+        if self.on_schema(privilege, name.schema):
+            return True
+        wanted, place = _one_name(privilege), (name.schema, name.table)
+        return any((grant.schema, grant.table) == place and grant.gives(wanted) for grant in self.lines)
+
+    def _matches(self, pattern: str, schema: str) -> bool:
+        return pattern == schema if self.literal else _like(pattern).fullmatch(schema) is not None
+
+
+def schema_clause(schema: str, *, literal: bool = False) -> str:
+    """The `schema`.* of a GRANT that means just this schema."""
+    text = schema if literal else re.sub(r"([_%\\])", r"\\\1", schema)
+    return f"{quote_name(text)}.*"
+
+
+def account(current_user: str) -> str:
+    """CURRENT_USER() in quotes, for a GRANT; of the `@`, the last parts the host."""
+    user, _, host = current_user.rpartition("@")
+    return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
+
+
+def _parse(line: str) -> Grant | None:
+    """A privilege line; None for roles, proxies, routines and what else isn't about tables."""
+    tokens = _TOKEN.findall(line)
+    words = [token.upper() for token in tokens]
+    if len(words) < 4 or words[0] not in ("GRANT", "REVOKE") or words[1][:1] in "`\"'" or "ON" not in words:
+        return None
+    on = words.index("ON")
+    rest = tokens[on + 1 :]
+    if words[on + 1] in _OTHER_OBJECTS and rest[1:2] != ["."]:
+        return None
+    if words[on + 1] == "TABLE" and rest[1:2] != ["."]:
+        rest = rest[1:]
+    if len(rest) < 5 or rest[1] != "." or rest[3].upper() not in ("TO", "FROM"):
+        return None
+    return Grant(_privileges(words[1:on]), _name(rest[0]), _name(rest[2]), _name(rest[4]), words[0] == "REVOKE")
+
+
+def _privileges(words: Sequence[str]) -> frozenset[str]:
+    """The names between GRANT and ON; one that is granted on some columns only is left out."""
+    found: set[str] = set()
+    name: list[str] = []
+    depth, columns = 0, False
+    for word in (*words, ","):
+        depth += (word == "(") - (word == ")")
+        columns = columns or word == "("
+        if word == "," and depth == 0:
+            if not columns:
+                found.add(_one_name(" ".join(name)))
+            name, columns = [], False
+        elif depth == 0 and word != ")":
+            name.append(word)
+    return frozenset(found)
+
+
+def _one_name(privilege: str) -> str:
+    return _ALIASES.get(privilege, privilege)
+
+
+def _name(token: str) -> str:
+    quote = token[:1]
+    return token[1:-1].replace(quote * 2, quote) if quote in "`\"'" else token
+
+
+def _like(pattern: str) -> re.Pattern[str]:
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    forms = {"%": ".*", "_": "."}
+    return re.compile("".join(forms.get(part) or re.escape(part[-1]) for part in parts), re.DOTALL)
+
+
+def _exactness(pattern: str, literal: bool) -> int:
+    """How far a pattern goes without a wildcard; the server tries those first that go furthest."""
+    wildcard = None if literal else re.search(r"(?<!\\)[%_]", pattern)
+    return wildcard.start() if wildcard else len(pattern) + 1000
