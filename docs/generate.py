@@ -14,6 +14,7 @@ from typer.main import get_group
 from typer.testing import CliRunner
 
 from unshard import errors
+from unshard.checks.items import ITEMS
 from unshard.cli.app import app
 from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, Entry
@@ -34,6 +35,18 @@ _CLI_HEAD = """# The command line
 | 1 | an error; its code, place, cause and remedy stand on stderr (see [Error codes](errors.md)) |
 | 2 | wrong use; nothing was started |
 | 130 | the demo was interrupted |
+"""
+
+
+_CHECKS_HEAD = """# Checks before the start
+
+`unshard ctl check-task` runs them, and so does every start of `unshard run`. A *fail* keeps the task from starting, a
+*warn* is told. Each comes with what mends it. *Name* is what `ignore-checking-items` takes; `all` leaves out every one.
+Names and states are DM's, but where Unshard does what DM doesn't: MariaDB is no experiment, binlogs with a part of each
+row are followed, no account needs PROCESS, and a target table that can't take the rows fails before the copy, not in it.
+
+| name | printed as | what is wanted | when | at worst |
+|---|---|---|---|---|
 """
 
 
@@ -83,7 +96,17 @@ def _commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, .
         yield from _commands(command, (*before, name))
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli.md": cli_page, "config.md": config_page, "errors.md": errors_page}
+def checks_page() -> str:
+    """The page of the checks before a start, in the order in which they run."""
+    rows = []
+    for item in ITEMS:
+        name = f"`{item.ignored}`" if item.ignored else "(always)"
+        worst = "–" if item.scope == "nothing" else item.worst
+        rows.append(f"| {name} | {item.name} | {item.desc} | {item.applies} | {worst} |")
+    return _CHECKS_HEAD + "\n".join(rows) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {"checks.md": checks_page, "cli.md": cli_page, "config.md": config_page, "errors.md": errors_page}
 
 
 def outdated() -> list[str]:

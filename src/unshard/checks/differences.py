@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -38,16 +37,21 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
 
 def _mend_column(table: Table, there: Table, fault: str) -> str:
     """The statement for the target. It names the column as the source has it; defaults are not needed for rows."""
-    found = re.match(r"column (\S+) ", fault)
-    column = next((one for one in table.columns if found and one.name == found[1]), None)
+    column = _named(table, fault)
     if column is not None and not column.generated and "is missing" in fault:
         return f"ALTER TABLE {there.name.quoted} ADD COLUMN {quote_name(column.name)} {_form(column)};"
     if column is not None and not column.generated and ", in the target " in fault:
         return f"ALTER TABLE {there.name.quoted} MODIFY COLUMN {quote_name(column.name)} {_form(column)};"
-    extra = next((one for one in there.columns if found and one.name == found[1]), None)
+    extra = _named(there, fault)
     if extra is not None and "has no default" in fault:
         return f"ALTER TABLE {there.name.quoted} MODIFY COLUMN {quote_name(extra.name)} {extra.definition} NULL;"
     return f"give {there.name} that column as the source has it, or route the source's table to another one"
+
+
+def _named(table: Table, fault: str) -> Column | None:
+    """The column that a fault begins with; names may hold blanks."""
+    named = [column for column in table.columns if fault.startswith(f"column {column.name} ")]
+    return max(named, key=lambda column: len(column.name), default=None)
 
 
 def _form(column: Column) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
-from unshard.checks.result import Finding
+from unshard.checks.result import Finding, Severity
 from unshard.dump.plan import resolve
 from unshard.model.table import TableName
 from unshard.mysql.flavour import Flavour
@@ -27,15 +27,16 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
     status = status_privilege(grants, end.server.flavour)
     if status and not source.follows:
         yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
+    mariadb = end.server.flavour is Flavour.MARIADB
+    consistency = resolve(source.config.dumper.consistency, source.listed, mariadb=mariadb)
+    on_schemas = ("SELECT", "LOCK TABLES") if consistency == "lock" else ("SELECT",)
     unread: dict[str, list[TableName]] = {}
     for name in source.tables:
         if not grants.on_schema("SELECT", name.schema) and not grants.on_table("SELECT", name):
             unread.setdefault(name.schema, []).append(name)
     for schema, names in sorted(unread.items()):
         told = f"to read {', '.join(map(str, names[:3]))}{' …' if len(names) > 3 else ''}"
-        yield _lack("fail", end, ("SELECT",), schema_clause(schema, literal=end.literal), told)
-    mariadb = end.server.flavour is Flavour.MARIADB
-    consistency = resolve(source.config.dumper.consistency, source.listed, mariadb=mariadb)
+        yield _lack("fail", end, ("SELECT",), schema_clause(schema, literal=end.literal), told, on_schemas)
     flushes = grants.everywhere("RELOAD") or (not mariadb and grants.everywhere("FLUSH_TABLES"))
     if consistency == "flush" and not flushes:
         yield _lack("fail", end, ("RELOAD",), "*.*", "for FLUSH TABLES WITH READ LOCK (consistency auto or flush)")
@@ -43,7 +44,7 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
         for schema in sorted({name.schema for name in source.tables}):
             if not grants.on_schema("LOCK TABLES", schema):
                 on = schema_clause(schema, literal=end.literal)
-                yield _lack("fail", end, ("LOCK TABLES",), on, "for `--consistency lock`")
+                yield _lack("fail", end, ("LOCK TABLES",), on, "for `--consistency lock`", on_schemas)
     yield from _unseen(source)
 
 
@@ -76,14 +77,16 @@ def target_privilege(task: TaskFacts) -> Iterator[Finding]:
         missing = tuple(name for name in TARGET_PRIVILEGES if not end.grants.on_schema(name, schema))
         if missing and on not in told:
             told.add(on)
-            yield _lack("warn", end, missing, on, f"on {schema}{why}")
+            yield _lack("warn", end, missing, on, f"on {schema}{why}", TARGET_PRIVILEGES)
 
 
-def _lack(severity: str, end: End, missing: tuple[str, ...], on: str, why: str) -> Finding:
-    names = ", ".join(missing)
+def _lack(
+    severity: Severity, end: End, missing: tuple[str, ...], on: str, why: str, wanted: tuple[str, ...] = ()
+) -> Finding:
+    """`wanted` is all that the task needs on a schema: the grant of just that schema takes the place of a wider one."""
     return Finding(
-        "warn" if severity == "warn" else "fail",
-        f"{end.account} lacks {names} {why}",
-        f"GRANT {names} ON {on} TO {end.account};",
+        severity,
+        f"{end.account} lacks {', '.join(missing)} {why}",
+        f"GRANT {', '.join(wanted or missing)} ON {on} TO {end.account};",
         self=end.account,
     )

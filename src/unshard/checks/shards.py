@@ -9,51 +9,79 @@ from collections.abc import Iterator, Mapping, Sequence
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.model.shape import misfits
-from unshard.model.table import Column, Table, TableName, quote_name
+from unshard.model.table import Column, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import create_statement
+from unshard.mysql.types import CHARACTERS, INTEGERS
 from unshard.transform.column_mapping import ColumnMapper
 
-Group = Sequence[tuple[SourceFacts, TableName]]
+Place = tuple[SourceFacts, TableName]
+Group = Sequence[Place]
 _LINE = re.compile(r"^ +(`((?:[^`]|``)+)` .*?),?$", re.MULTILINE)
 
 
 def shard_structures(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
-    """Each table against the most common structure of its group.
+    """Each table against what takes the rows of all: every column that one of them has, as wide as the widest.
 
     A difference fails, for the shard that comes first would decide what the target's table is like; it is told only
-    where the target has a table already that takes them all.
+    where the target has a table already that takes them all. No mending command takes anything away.
     """
-    shapes = Counter(_shape(source.tables[name]) for source, name in group)
-    if len(shapes) == 1:
-        return
-    (usual, _), *_ = shapes.most_common(1)
-    model_source, model_name = next((s, n) for s, n in group if _shape(s.tables[n]) == usual)
-    model = model_source.tables[model_name]
-    lines = _definitions(model_source, model_name)
+    wanted = _widest(group)
     there = task.there.get(target)
+    takes = there is not None and not any(misfits(source.tables[name], there) for source, name in group)
+    lines: dict[tuple[str, TableName], Mapping[str, str]] = {}
     for source, name in group:
-        table = source.tables[name]
-        if _shape(table) == usual:
-            continue
-        faults, changes = _compared(table, model, lines)
+        mine = {column.name.lower(): column for column in source.tables[name].columns}
+        faults, changes = [], []
+        for key, (column, (other, other_name)) in wanted.items():
+            if key in mine and _type(mine[key]) == _type(column):
+                continue
+            if (other.name, other_name) not in lines:
+                lines[other.name, other_name] = _definitions(other, other_name)
+            written = lines[other.name, other_name][key]
+            had = f"is {_told(mine[key])}" if key in mine else "is missing"
+            faults.append(f"column {column.name} {had}, in {other.name} {other_name} it is {_told(column)}")
+            counted = " UNIQUE" if column.auto_increment and key not in mine else ""
+            changes.append(f"{'MODIFY' if key in mine else 'ADD'} COLUMN {written}{counted}")
         if faults:
-            takes = there is not None and not misfits(table, there) and not misfits(model, there)
             yield Finding(
                 "warn" if takes else "fail",
-                f"{source.name} {name} differs from {model_source.name} {model_name}: {'; '.join(faults)}",
+                f"{source.name} {name} differs: {'; '.join(faults)}",
                 f"ALTER TABLE {name.quoted} {', '.join(changes)};",
                 f"{source.name} {name}",
-                f"{model_source.name} {model_name}",
+                str(target),
             )
 
 
-def _shape(table: Table) -> tuple[tuple[object, ...], ...]:
-    """What has to be alike, in any order of the columns: widths of integers are shown by old servers alone."""
-    return tuple(sorted((column.name.lower(), *_type(column)) for column in table.columns))
+def _widest(group: Group) -> Mapping[str, tuple[Column, Place]]:
+    """By column in lower case, the widest of the kind that most of the tables have it of, and one table that has it."""
+    seen: dict[str, dict[tuple[object, ...], list[tuple[Column, Place]]]] = {}
+    for place in group:
+        for column in place[0].tables[place[1]].columns:
+            seen.setdefault(column.name.lower(), {}).setdefault(_type(column), []).append((column, place))
+    found = {}
+    for key, kinds in seen.items():
+        families: Counter[str] = Counter()
+        for columns in kinds.values():
+            families[_family(columns[0][0])] += len(columns)
+        ranks = [(families[_family(columns[0][0])], _width(columns[0][0]), len(columns)) for columns in kinds.values()]
+        found[key] = list(kinds.values())[ranks.index(max(ranks))][0]
+    return found
+
+
+def _width(column: Column) -> tuple[int, ...]:
+    return column.length, column.precision, column.scale, column.fsp, len(column.members), column.nullable
+
+
+def _family(column: Column) -> str:
+    """Types of which the wider holds what the narrower does."""
+    if column.type in INTEGERS:
+        return "integer"
+    return "text" if column.type in CHARACTERS else column.type
 
 
 def _type(column: Column) -> tuple[object, ...]:
+    """What has to be alike. Widths of integers are shown by old servers alone, and say nothing."""
     shown = re.sub(r"\b((?:tiny|small|medium|big)?int|year)\(\d+\)", r"\1", column.definition)
     return shown, column.charset or "", column.nullable, column.generated, column.auto_increment
 
@@ -63,25 +91,6 @@ def _definitions(source: SourceFacts, name: TableName) -> Mapping[str, str]:
     with session(source.end.endpoint, "source") as connection:
         found = _LINE.findall(create_statement(connection, name))
     return {column.replace("``", "`").lower(): line for line, column in found}
-
-
-def _compared(table: Table, model: Table, lines: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    mine = {column.name.lower(): column for column in table.columns}
-    wanted = {column.name.lower(): column for column in model.columns}
-    faults, changes = [], []
-    for key, column in wanted.items():
-        line = lines.get(key, f"{quote_name(column.name)} {column.definition}")
-        if key not in mine:
-            faults.append(f"column {column.name} is missing")
-            changes.append(f"ADD COLUMN {line}")
-        elif _type(mine[key]) != _type(column):
-            faults.append(f"column {column.name} is {_told(mine[key])}, there {_told(column)}")
-            changes.append(f"MODIFY COLUMN {line}")
-    for key, column in mine.items():
-        if key not in wanted:
-            faults.append(f"column {column.name} is in this table alone")
-            changes.append(f"DROP COLUMN {quote_name(column.name)}")
-    return faults, changes
 
 
 def _told(column: Column) -> str:

@@ -1,0 +1,128 @@
+"""Privileges of limited accounts on MariaDB: what is lacking is told, and the printed GRANT is enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from checked import as_user, found, mended, report_of, with_keys, with_source
+
+from task_runs import TaskFiles
+from unshard.errors import SourceError
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+REPLICATION = "source db replication privilege checker"
+DUMP = "source db dump privilege checker"
+TARGET = "target db privilege checker"
+DUMPER, LOADER = "dumper_conn_number_checker", "loader_conn_number_checker"
+
+
+def test_replication(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "o'n\"e", "SELECT ON *.*")
+    mended(with_source(files, login), REPLICATION, changed_source, "fail", "REPLICATION SLAVE, BINLOG MONITOR")
+
+
+def test_super_brings_the_status_and_not_the_stream(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "high", "SELECT, SUPER ON *.*")
+    (command,) = mended(with_source(files, login), REPLICATION, changed_source, "fail", "REPLICATION SLAVE")
+    assert "MONITOR" not in command
+
+
+def test_replication_by_a_role(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "actor", "SELECT ON *.*")
+    changed_source.run(
+        "CREATE OR REPLACE ROLE follower",
+        "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO follower",
+        "GRANT follower TO actor@`127.0.0.1`",
+    )
+    own = with_source(files, login)
+    assert [finding.severity for finding in found(own, REPLICATION)] == ["fail"]
+    changed_source.run("SET DEFAULT ROLE follower FOR actor@`127.0.0.1`")
+    assert found(own, REPLICATION) == []
+
+
+def test_reading_the_tables(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    login = as_user(changed_source, "reader", f"INSERT ON `{schema}`.*", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    (command,) = mended(with_source(files, login), DUMP, changed_source, "fail", "SELECT")
+    assert schema.replace("_", r"\_") in command
+
+
+@pytest.mark.parametrize("on", ["{0}.t", "`{1}`.*", "`t%`.*"])
+def test_select_on_what_is_needed_is_enough(
+    files: TaskFiles, changed_source: MariadbServer, schema: str, on: str
+) -> None:
+    grant = f"SELECT ON {on.format(schema, schema.replace('_', chr(92) + '_'))}"
+    login = as_user(changed_source, "some", grant, "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    assert found(with_source(files, login), DUMP) == []
+
+
+def test_select_on_some_columns_is_not(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    login = as_user(changed_source, "few", f"SELECT (id) ON {schema}.t", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    assert [finding.severity for finding in found(with_source(files, login), DUMP)] == ["fail"]
+
+
+def test_a_schema_that_the_account_cant_see_is_not_passed_over(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "blind", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    mended(with_source(files, login), DUMP, changed_source, "warn", "no table of schema")
+
+
+def test_a_dump_alone_needs_the_status_too(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "dumper", "SELECT ON *.*")
+    full = with_keys(with_source(files, login), task_mode="full")
+    mended(full, DUMP, changed_source, "fail", "BINLOG MONITOR")
+
+
+@pytest.mark.parametrize(("consistency", "words"), [("flush", "RELOAD"), ("lock", "LOCK TABLES")])
+def test_what_a_lock_takes(files: TaskFiles, changed_source: MariadbServer, consistency: str, words: str) -> None:
+    login = as_user(changed_source, "locker", "SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    dumper = {"mydumper": {"extra-args": f"--consistency {consistency}"}}
+    mended(replace(with_source(files, login), instance=dumper), DUMP, changed_source, "fail", words)
+
+
+def test_a_table_that_is_not_innodb_takes_a_lock(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    login = as_user(changed_source, "auto", "SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    own = with_source(files, login)
+    assert found(own, DUMP) == []
+    changed_source.run(f"CREATE TABLE {schema}.old (id INT PRIMARY KEY) ENGINE = Aria")
+    mended(own, DUMP, changed_source, "fail", "RELOAD")
+
+
+def test_the_target(files: TaskFiles, target_server: MariadbServer, schema: str) -> None:
+    login = as_user(target_server, "writer", f"SELECT ON `{schema}`.*")
+    commands = mended(with_keys(files, target_database=login), TARGET, target_server, "warn", "lacks")
+    assert len(commands) == 2, "the schema of the task, and the meta schema with those for trials"
+    target_server.run("DROP USER writer@`127.0.0.1`")
+
+
+def test_connections_of_the_dump(files: TaskFiles, changed_source: MariadbServer) -> None:
+    own = with_keys(replace(files, instance={"mydumper": {"threads": 100}}), spark={"master": "local[100]"})
+    changed_source.run("SET GLOBAL max_connections = 201")
+    try:
+        mended(own, DUMPER, changed_source, "fail", "202 connections")
+        changed_source.run("SET GLOBAL max_connections = 202")
+        mended(own, DUMPER, changed_source, "warn", "are in use")
+    finally:
+        changed_source.run("SET GLOBAL max_connections = 200")
+    assert found(with_keys(own, spark={"master": "local[2]"}), DUMPER) == []
+
+
+def test_connections_of_an_account(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "narrow", "ALL ON *.*")
+    changed_source.run("ALTER USER narrow@`127.0.0.1` WITH MAX_USER_CONNECTIONS 5")
+    mended(with_source(files, login), DUMPER, changed_source, "fail", "the account may have 5")
+
+
+def test_connections_of_the_load(files: TaskFiles, target_server: MariadbServer) -> None:
+    own = with_keys(
+        files, loaders={"own": {"dir": str(files.folder), "pool-size": 300}}, spark={"master": "local[300]"}
+    )
+    try:
+        mended(own, LOADER, target_server, "warn", "301 connections")
+    finally:
+        target_server.run("SET GLOBAL max_connections = 200")
+
+
+def test_a_server_that_can_t_be_asked_is_an_error_of_its_own(files: TaskFiles) -> None:
+    with pytest.raises(SourceError, match="SOURCE-002"):
+        report_of(with_source(files, {"host": "127.0.0.1", "port": files.sources["s1"].port, "user": "nobody"}))

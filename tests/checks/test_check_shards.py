@@ -1,0 +1,133 @@
+"""Tables that merge: structures over two sources by route, keys that clash, the mending of both."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from checked import found, report_of, statement, with_keys
+
+from task_runs import TaskFiles
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+SAME = "sharding table "
+COUNTED = "auto-increment key checking"
+
+
+@pytest.fixture
+def merge(
+    changed_source: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> TaskFiles:
+    """Two sources with a schema each; all `o_*` merge."""
+    for server in (changed_source, second_source):
+        server.run(f"CREATE DATABASE {schema}")
+    route = {"schema-pattern": schema, "table-pattern": "o_*", "target-schema": schema, "target-table": "o"}
+    return TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": changed_source, "s2": second_source},
+        target_server,
+        (schema,),
+        keys={"routes": {"r": route}},
+        instance={"route-rules": ["r"]},
+    )
+
+
+def create(files: TaskFiles, source: str, table: str, columns: str) -> None:
+    files.sources[source].run(f"CREATE TABLE {files.schemas[0]}.{table} ({columns})")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("id BIGINT PRIMARY KEY", "id BIGINT PRIMARY KEY, added VARCHAR(9) NOT NULL DEFAULT 'a, b' COMMENT 'it''s'"),
+        ("id BIGINT PRIMARY KEY, v VARCHAR(10)", "id BIGINT PRIMARY KEY, v VARCHAR(30) DEFAULT 'x'"),
+        ("id INT PRIMARY KEY, a INT", "id BIGINT PRIMARY KEY, b INT"),
+        ("id INT PRIMARY KEY, e ENUM('a')", "id INT PRIMARY KEY, e ENUM('a', 'b')"),
+        ("id INT PRIMARY KEY, v TEXT CHARACTER SET latin1", "id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET utf8mb4"),
+        ("id INT PRIMARY KEY, `a``b` INT NOT NULL", "id INT PRIMARY KEY, `a``b` INT UNSIGNED NULL"),
+    ],
+)
+def test_structures_that_differ(merge: TaskFiles, one: str, other: str) -> None:
+    create(merge, "s1", "o_1", one)
+    create(merge, "s1", "o_2", one)
+    create(merge, "s2", "o_1", other)
+    lacks = found(merge, SAME)
+    assert {finding.severity for finding in lacks} == {"fail"}
+    for finding in lacks:
+        source, _, _ = finding.self.partition(" ")
+        merge.sources[source].run(statement(finding))
+    assert found(merge, SAME) == []
+    assert merge.sources["s1"].query("SELECT @@warning_count") == [(0,)]
+
+
+def test_other_orders_and_shown_widths_are_the_same(merge: TaskFiles) -> None:
+    create(merge, "s1", "o_1", "id INT(3) PRIMARY KEY, v VARCHAR(10)")
+    create(merge, "s2", "o_1", "v VARCHAR(10), id INT(11) PRIMARY KEY")
+    assert found(merge, SAME) == []
+
+
+def test_a_target_that_takes_them_all_makes_it_a_warning(merge: TaskFiles, schema: str) -> None:
+    create(merge, "s1", "o_1", "id INT PRIMARY KEY")
+    create(merge, "s2", "o_1", "id BIGINT PRIMARY KEY, v VARCHAR(10)")
+    merge.target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id BIGINT PRIMARY KEY, v VARCHAR(10))")
+    assert {finding.severity for finding in found(merge, SAME)} == {"warn"}
+
+
+def test_tables_that_do_not_merge_may_differ(merge: TaskFiles) -> None:
+    create(merge, "s1", "o_1", "id INT PRIMARY KEY")
+    create(merge, "s2", "p_1", "id BIGINT PRIMARY KEY, v VARCHAR(10)")
+    names = [result.name for result in report_of(merge).results]
+    assert not [name for name in names if name.startswith((SAME, COUNTED))]
+
+
+COLUMNS = "id BIGINT AUTO_INCREMENT PRIMARY KEY"
+
+
+def test_counted_keys(merge: TaskFiles, schema: str) -> None:
+    create(merge, "s1", "o_1", COLUMNS)
+    create(merge, "s2", "o_1", COLUMNS)
+    lacks = found(merge, COUNTED)
+    assert [finding.severity for finding in lacks] == ["warn", "warn"]
+    assert "column-mappings" in lacks[0].instruction
+    form = {"schema-pattern": schema, "source-column": "id", "target-column": "id", "expression": "partition id"}
+    mappings = {
+        f"m{number}": {**form, "table-pattern": "o_*", "arguments": [str(number), "", "o_"]} for number in (1, 2)
+    }
+    mapped = with_keys(merge, column_mappings=mappings)
+    mapped = replace(mapped, instances={f"s{n}": {"column-mapping-rules": [f"m{n}"]} for n in (1, 2)})
+    assert found(mapped, COUNTED) == []
+    same = with_keys(merge, column_mappings={"m1": mappings["m1"]})
+    (clash,) = found(replace(same, instance={**same.instance, "column-mapping-rules": ["m1"]}), COUNTED)
+    assert "the same part" in clash.short_error
+
+
+def test_counted_keys_that_the_target_tells_apart(merge: TaskFiles, schema: str) -> None:
+    create(merge, "s1", "o_1", COLUMNS)
+    create(merge, "s2", "o_1", COLUMNS)
+    merge.target.run(f"CREATE DATABASE {schema}")
+    merge.target.run(f"CREATE TABLE {schema}.o (id BIGINT, c VARCHAR(9) DEFAULT 'x', PRIMARY KEY (id, c))")
+    assert found(merge, COUNTED) == []
+
+
+def test_keys_that_are_not_counted(merge: TaskFiles) -> None:
+    create(merge, "s1", "o_1", "id BIGINT PRIMARY KEY")
+    create(merge, "s2", "o_1", "id BIGINT PRIMARY KEY, n INT AUTO_INCREMENT, KEY (n)")
+    assert found(merge, COUNTED) == []
+
+
+def test_many_tables_take_a_moment(merge: TaskFiles, schema: str) -> None:
+    numbers = range(300)
+    merge.sources["s1"].run(*(f"CREATE TABLE {schema}.o_{n} (id INT PRIMARY KEY) ENGINE = MEMORY" for n in numbers))
+    began = time.monotonic()
+    report = report_of(merge)
+    assert time.monotonic() - began < 10
+    assert [r.state for r in report.results if r.name == f"{SAME}{schema}.o consistency checking"] == ["success"]
+    merge.sources["s1"].run(f"DROP DATABASE {schema}")

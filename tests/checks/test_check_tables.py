@@ -1,0 +1,135 @@
+"""Tables: keys, foreign keys, what the target has already, ghosts, names; each command run and checked again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from checked import found, mended, report_of, with_keys
+
+from task_runs import TaskFiles
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+TABLES = "table structure compatibility check"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["a INT", "a INT, UNIQUE KEY (a)", "n INT AUTO_INCREMENT, KEY (n)", "a TEXT NOT NULL, UNIQUE KEY (a(10))"],
+)
+def test_no_key(files: TaskFiles, changed_source: MariadbServer, schema: str, columns: str) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.k ({columns})")
+    mended(files, TABLES, changed_source, "warn", "no primary key")
+
+
+def test_a_unique_key_will_do_unless_a_primary_key_is_asked_for(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.k (a INT NOT NULL, UNIQUE KEY (a))")
+    assert found(files, TABLES) == []
+    (finding,) = found(files, "primary key existence check", ["primary_key"])
+    assert finding.severity == "fail"
+    changed_source.run(finding.instruction)
+    assert found(files, "primary key existence check", ["primary_key"]) == []
+
+
+def test_foreign_keys(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.child (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES {schema}.t (id))")
+    (finding,) = found(files, TABLES)
+    assert finding.severity == "warn" and "foreign_key_checks: 1" in finding.instruction
+    target = {"host": "127.0.0.1", "port": files.target.port, "user": "root", "session": {"foreign_key_checks": 1}}
+    assert found(with_keys(files, target_database=target), TABLES) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("id INT PRIMARY KEY", "missing in the target"),
+        ("id INT PRIMARY KEY, v INT", "in the target int"),
+        ("id INT PRIMARY KEY, v VARCHAR(20), `x y` INT NOT NULL", "has no default"),
+    ],
+)
+def test_a_target_table_that_does_not_take_the_rows(
+    files: TaskFiles, target_server: MariadbServer, schema: str, columns: str, words: str
+) -> None:
+    target_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t ({columns})")
+    incremental = with_keys(files, task_mode="incremental")
+    assert [finding.severity for finding in found(incremental, TABLES)] == ["warn"]
+    mended(files, TABLES, target_server, "fail", words)
+
+
+def test_other_collations(files: TaskFiles, target_server: MariadbServer, schema: str) -> None:
+    target_server.run(
+        f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20)) COLLATE latin1_bin"
+    )
+    mended(files, TABLES, target_server, "warn", "latin1_bin")
+
+
+def test_other_collations_of_one_column(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    form = "CREATE TABLE {}.u (id INT PRIMARY KEY, a VARCHAR(9) COLLATE {} NOT NULL, b TEXT COLLATE utf8mb4_bin)"
+    changed_source.run(form.format(schema, "utf8mb4_unicode_ci"))
+    target_server.run(f"CREATE DATABASE {schema}", form.format(schema, "utf8mb4_general_ci"))
+    mended(files, TABLES, target_server, "warn", "utf8mb4_unicode_ci")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    ["PRIMARY KEY (v)", "UNIQUE KEY other (id)", "PRIMARY KEY (id), UNIQUE KEY beyond (v)", "PRIMARY KEY (id, v)"],
+)
+def test_other_keys(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str, keys: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) NOT NULL, UNIQUE KEY w (v(4), id))")
+    target_server.run(f"CREATE DATABASE {schema}")
+    target_server.run(f"CREATE TABLE {schema}.k (id INT NOT NULL, v VARCHAR(9) NOT NULL, {keys})")
+    mended(files, TABLES, target_server, "warn", "keys of")
+
+
+def test_equal_tables_have_nothing_to_tell(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    create = (
+        f"CREATE TABLE {schema}.v (id INT PRIMARY KEY, e ENUM('a', 'b'), n DECIMAL(9, 2), u INT UNSIGNED UNIQUE,"
+        " g INT AS (id + 1) STORED) WITH SYSTEM VERSIONING"
+    )
+    changed_source.run(create)
+    target_server.run(f"CREATE DATABASE {schema}", create)
+    assert found(files, TABLES) == []
+
+
+def test_shadow_tables(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    changed_source.run(f"CREATE TABLE {schema}._t_gho (id INT PRIMARY KEY)")
+    mended(files, "online ddl checker", changed_source, "warn", "_t_gho")
+
+
+def test_target_names_that_differ_in_case(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.T (id INT PRIMARY KEY)")
+    (finding,) = found(files, "same table name checker")
+    assert finding.severity == "warn"
+    with MariadbServer({"lower_case_table_names": "1"}) as folding:
+        own = replace(files, target=folding)
+        (finding,) = found(own, "same table name checker")
+        assert finding.severity == "fail" and "same table name in case-insensitive" in finding.short_error
+        route = {"schema-pattern": schema, "table-pattern": "T", "target-schema": schema, "target-table": "other"}
+        routed = with_keys(replace(own, instance={"route-rules": ["r"]}), routes={"r": route}, case_sensitive=True)
+        assert found(routed, "same table name checker") == []
+
+
+def test_an_error_on_the_way_is_a_failure_of_that_check(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.t_1 (id BIGINT AUTO_INCREMENT PRIMARY KEY)")
+    changed_source.run(f"CREATE TABLE {schema}.t_x (id BIGINT AUTO_INCREMENT PRIMARY KEY)")
+    mapping = {
+        "schema-pattern": schema, "table-pattern": "t_*", "source-column": "id", "target-column": "id",
+        "expression": "partition id", "arguments": ["1", "", "t_"],
+    }  # fmt: skip
+    route = {"schema-pattern": schema, "table-pattern": "t_*", "target-schema": schema, "target-table": "t_all"}
+    own = with_keys(files, routes={"r": route}, column_mappings={"m": mapping})
+    own = replace(own, instance={"route-rules": ["r"], "column-mapping-rules": ["m"]})
+    (finding,) = found(own, "auto-increment key checking")
+    assert finding.severity == "fail" and finding.short_error.startswith("CONFIG-007")
+    assert not report_of(own).passed
