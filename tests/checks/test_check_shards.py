@@ -117,6 +117,18 @@ def test_counted_keys_that_the_target_tells_apart(merge: TaskFiles, schema: str)
     assert found(merge, COUNTED) == []
 
 
+def test_a_column_that_is_filled_from_names(merge: TaskFiles, schema: str) -> None:
+    create(merge, "s1", "o_1", COLUMNS)
+    create(merge, "s2", "o_1", COLUMNS)
+    route = {**merge.keys["routes"]["r"], "extract-source": {"source-regexp": "(.*)", "target-column": "origin"}}
+    own = with_keys(merge, routes={"r": route})
+    lacks = found(own, "table structure compatibility check")
+    assert {finding.severity for finding in lacks} == {"fail"}
+    merge.target.run(f"CREATE DATABASE {schema}", *lacks[0].instruction.split("; "))
+    assert found(own, "table structure compatibility check") == []
+    assert found(own, COUNTED) == []
+
+
 def test_keys_that_are_not_counted(merge: TaskFiles) -> None:
     create(merge, "s1", "o_1", "id BIGINT PRIMARY KEY")
     create(merge, "s2", "o_1", "id BIGINT PRIMARY KEY, n INT AUTO_INCREMENT, KEY (n)")

@@ -7,22 +7,20 @@ from collections.abc import Iterator
 
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
+from unshard.errors import ConfigError, Where
 from unshard.model.shape import misfits
-from unshard.model.table import Column, Index, Table, quote_name
-
-
-def extracted(source: SourceFacts) -> frozenset[str]:
-    """Columns of the target, in lower case, that the source's routes fill."""
-    rules = source.config.routes.values()
-    parts = [part for rule in rules for part in (rule.extract_table, rule.extract_schema, rule.extract_source)]
-    return frozenset(part.target_column.lower() for part in parts if part is not None)
+from unshard.model.table import Column, Index, Table, TableName, quote_name
+from unshard.transform.extract import constants, with_constants
 
 
 def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table, *, merged: bool) -> Iterator[Finding]:
     """A row that doesn't fit stops a load; later on, the statement that changes the target may still be to come."""
-    own = extracted(source)
-    plain = Table(there.name, tuple(c for c in there.columns if c.name.lower() not in own), there.indexes)
-    for fault in misfits(table, plain):
+    try:
+        filled = constants(source.extracted[table.name], table, there.name, there, Where(source.name, str(table.name)))
+    except ConfigError as error:
+        yield unfilled(error, table, there.name)
+        return
+    for fault in misfits(with_constants(table, filled), there):
         yield Finding(
             "fail" if source.fresh and source.config.mode != "incremental" else "warn",
             f"table {table.name} does not fit into {there.name}: {fault}",
@@ -33,6 +31,11 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
     yield from _other_text(table, there, task)
     if not merged:
         yield from _other_keys(table, there)
+
+
+def unfilled(error: ConfigError, table: Table, target: TableName) -> Finding:
+    """The target lacks a column that a route fills from names, or it doesn't take them (CONFIG-017)."""
+    return Finding("fail", f"{error.code}: {error.message}", str(error.values["mend"]), str(table.name), str(target))
 
 
 def _mend_column(table: Table, there: Table, fault: str) -> str:

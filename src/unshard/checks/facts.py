@@ -26,6 +26,7 @@ from unshard.mysql.grants import Grants, account
 from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.extract import Extracted
 from unshard.transform.route import Router
 
 AT_ONCE = 8
@@ -72,6 +73,7 @@ class SourceFacts:
     listed: tuple[Listed, ...]
     tables: Mapping[TableName, Table]
     targets: Mapping[TableName, TableName]
+    extracted: Mapping[TableName, tuple[Extracted, ...]]
     fresh: bool
     logged: tuple[str, ...] = ()
     unlogged: tuple[str, ...] = ()
@@ -193,6 +195,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         listed,
         {name: table for name, table in tables.items() if name in names},
         {name: router.route(name) for name in sorted(names)},
+        {name: router.extracted(name, config.source_id) for name in names},
         fresh,
         logged,
         unlogged,

@@ -104,7 +104,8 @@ def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator
     The target's keys do where none is over that column alone, as with a column that a route fills (`extract-…`).
     """
     there = task.there.get(target)
-    seen: dict[int, str] = {}
+    seen: dict[tuple[object, ...], str] = {}
+    mappers = {s.name: ColumnMapper(s.config.column_mappings, s.config.case_sensitive) for s, _ in group}
     for source, name in group:
         table = source.tables[name]
         counter = next((column.name for column in table.columns if column.auto_increment), None)
@@ -113,10 +114,10 @@ def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator
         keys = (there or table).unique_keys
         if [counter.lower()] not in [[(part or "").lower() for part in key.columns] for key in keys]:
             continue
-        mapping = ColumnMapper(source.config.column_mappings, source.config.case_sensitive).mapping_for(name)
+        mapping = mappers[source.name].mapping_for(name)
         place = f"{source.name} {name}"
         if mapping is not None and mapping.target_column.lower() == counter.lower():
-            other = seen.setdefault(mapping.source_bits, place)
+            other = seen.setdefault(mapping.mark, place)
             if other == place:
                 continue
             fault = f"the column mapping gives ids of {place} and {other} the same part, so they may clash"

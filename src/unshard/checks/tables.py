@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from unshard.checks.differences import differences
+from unshard.checks.differences import differences, unfilled
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
+from unshard.errors import ConfigError, Where
 from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.connection import session
+from unshard.mysql.structure import create_statement
+from unshard.transform.extract import constants
 
 SHADOW_TABLES = (r"^_(.+)_(?:new|gho)$",)
 _ROW_ID = "unshard_row_id"
@@ -18,6 +23,7 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """Each table, and what the target has under its name already. Tables of one merge differ in keys as they must."""
     checked = source.config.target.checks_foreign_keys
     merged = task.merged
+    told: set[TableName] = set()
     for name, table in source.tables.items():
         if table.foreign_keys and not checked:
             yield Finding(
@@ -29,9 +35,23 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             )
         if not table.identity:
             yield _keyless("warn", table)
-        there = task.there.get(source.targets[name])
+        target = source.targets[name]
+        there = task.there.get(target)
+        if there is None and target not in told and source.extracted[name] and task.target is not None:
+            told.add(target)
+            yield from _unfilled(source, table, target)
         if there is not None:
-            yield from differences(source, task, table, there, merged=source.targets[name] in merged)
+            yield from differences(source, task, table, there, merged=target in merged)
+
+
+def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[Finding]:
+    """A target table with columns that a route fills is made by hand, by the statements that this tells."""
+    with session(source.end.endpoint, "source") as connection:
+        whole = replace(table, create_sql=create_statement(connection, table.name))
+    try:
+        constants(source.extracted[table.name], whole, target, None, Where(source.name, str(table.name)))
+    except ConfigError as error:
+        yield unfilled(error, table, target)
 
 
 def primary_key(source: SourceFacts) -> Iterator[Finding]:
