@@ -43,7 +43,7 @@ _CHECKS_HEAD = """# Checks before the start
 `unshard ctl check-task` runs them, and so does every start of `unshard run`. A *fail* keeps the task from starting, a
 *warn* is told. Each comes with what mends it. *Name* is what `ignore-checking-items` takes; `all` leaves out every one.
 Names and states are DM's, but where Unshard does what DM doesn't: MariaDB is no experiment, binlogs with a part of each
-row are followed, no account needs PROCESS, and a target table that can't take the rows fails before the copy, not in it.
+row are followed, no account needs PROCESS, and a target table that can't take the rows fails before the copy.
 
 | name | printed as | what is wanted | when | at worst |
 |---|---|---|---|---|
@@ -101,12 +101,17 @@ def checks_page() -> str:
     rows = []
     for item in ITEMS:
         name = f"`{item.ignored}`" if item.ignored else "(always)"
-        worst = "–" if item.scope == "nothing" else item.worst
+        worst = "" if item.scope == "nothing" else item.worst
         rows.append(f"| {name} | {item.name} | {item.desc} | {item.applies} | {worst} |")
     return _CHECKS_HEAD + "\n".join(rows) + "\n"
 
 
-PAGES: dict[str, Callable[[], str]] = {"checks.md": checks_page, "cli.md": cli_page, "config.md": config_page, "errors.md": errors_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "checks.md": checks_page,
+    "cli.md": cli_page,
+    "config.md": config_page,
+    "errors.md": errors_page,
+}
 
 
 def outdated() -> list[str]:
