@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from checked import as_user, found, mended, report_of, with_keys, with_source
 
+from checked import as_user, found, mended, report_of, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.errors import SourceError
 from unshard.testing.servers import MariadbServer

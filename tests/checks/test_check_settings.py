@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
-from checked import found, mended, report_of, with_keys
 
+from checked import found, mended, report_of, with_keys
 from task_runs import TaskFiles, newest, wait_until
 from unshard.checks import server as settings
 from unshard.checks.facts import SourceFacts, read_facts

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checked import found, report_of, statement, with_keys
 
+from checked import found, report_of, statement, with_keys
 from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 

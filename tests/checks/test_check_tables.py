@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from checked import found, mended, report_of, with_keys
 
+from checked import found, mended, report_of, with_keys
 from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
-from checked import as_user, report_of, with_keys, with_source
 from rich.console import Console
 
+from checked import as_user, report_of, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.checks.items import ITEMS
 from unshard.checks.result import Finding, Report, Result
