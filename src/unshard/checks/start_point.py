@@ -13,7 +13,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.flavour import Flavour, Server, binary_logs
 from unshard.relay.beginning import file_with_gtids
 
-_WRONG_OFFSET = 1220
+_WRONG_OFFSET, _DENIED = 1220, 1227
 _PURGED = "SELECT GTID_SUBSET(@@global.gtid_purged, %s)"
 
 
@@ -39,14 +39,24 @@ def start_fault(connection: Any, server: Server, config: SubtaskConfig) -> tuple
         if start.binlog_pos > size:
             end = f"write `binlog-pos: {size}`, its end now, or a place before it"
             return f"{place} is behind the end of that file, {size}", end
-        rows(connection, "SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (start.binlog_name, start.binlog_pos))
-    except MySQLdb.Error as error:
-        if error.args[0] == _WRONG_OFFSET:
+        if not _begins_an_event(connection, start.binlog_name, start.binlog_pos):
             ends = f"write an `End_log_pos` of SHOW BINLOG EVENTS IN '{start.binlog_name}' for `binlog-pos`"
             return f"no event begins at {place}", ends
-        if error.args[0] != 1227:
+    except MySQLdb.Error as error:
+        if error.args[0] != _DENIED:
             raise
     return None
+
+
+def _begins_an_event(connection: Any, file: str, offset: int) -> bool:
+    """Whether an event begins there, or the file ends: MariaDB refuses other places, MySQL shows the next event."""
+    try:
+        found = rows(connection, "SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (file, offset))
+    except MySQLdb.Error as error:
+        if error.args[0] != _WRONG_OFFSET:
+            raise
+        return False
+    return not found or int(found[0][1]) == offset
 
 
 def _gtid_fault(connection: Any, server: Server, gtid: str, source: str, oldest: str) -> tuple[str, str] | None:

@@ -70,7 +70,7 @@ def status(
     """
     from unshard.cli.status import show_status
 
-    _guarded(lambda: show_status(task, source, print, tables=tables, as_json=as_json))
+    guarded(lambda: show_status(task, source, print, tables=tables, as_json=as_json))
 
 
 @app.command()

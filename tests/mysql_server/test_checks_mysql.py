@@ -1,0 +1,122 @@
+"""The checks before a start on a real MySQL: roles, dynamic privileges, partial revokes; what is printed mends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checked import as_user, found, mended, report_of, with_keys, with_source
+from task_runs import TaskFiles, newest
+from unshard.testing.mysql_server import MysqlServer
+
+pytestmark = pytest.mark.server
+REPLICATION = "source db replication privilege checker"
+DUMP = "source db dump privilege checker"
+TARGET = "target db privilege checker"
+TABLES = "table structure compatibility check"
+
+
+@pytest.fixture
+def files(mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path) -> TaskFiles:
+    mysql_source.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))")
+    return TaskFiles(tmp_path, schema, {"s1": mysql_source}, mysql_target, (schema,))
+
+
+@pytest.fixture
+def revoking(mysql_source: MysqlServer) -> Iterator[MysqlServer]:
+    mysql_source.run("SET GLOBAL partial_revokes = ON")
+    yield mysql_source
+    mysql_source.run("DROP USER IF EXISTS part@`127.0.0.1`", "SET GLOBAL partial_revokes = OFF")
+
+
+def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
+    report = report_of(files)
+    assert [(result.name, result.errors) for result in report.results if result.errors] == []
+
+
+def test_replication(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    login = as_user(mysql_source, "o'n\"e", "SELECT, RELOAD ON *.*")
+    mended(with_source(files, login), REPLICATION, mysql_source, "fail", "REPLICATION SLAVE, REPLICATION CLIENT")
+
+
+def test_names_in_double_quotes(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    login = as_user(mysql_source, "quoted", f"SELECT ON `{files.schemas[0]}`.*", "RELOAD, REPLICATION CLIENT ON *.*")
+    own = with_source(files, {**login, "session": {"sql_mode": "ANSI_QUOTES"}})
+    assert found(own, DUMP) == []
+    mended(own, REPLICATION, mysql_source, "fail", "REPLICATION SLAVE")
+
+
+def test_a_role_counts_once_it_is_active(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    login = as_user(mysql_source, "actor", "SELECT ON *.*")
+    mysql_source.run(
+        "DROP ROLE IF EXISTS follower",
+        "CREATE ROLE follower",
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT, FLUSH_TABLES ON *.* TO follower",
+        "GRANT follower TO actor@`127.0.0.1`",
+    )
+    own = with_source(files, login)
+    assert [finding.severity for finding in found(own, REPLICATION)] == ["fail"]
+    mysql_source.run("SET DEFAULT ROLE follower TO actor@`127.0.0.1`")
+    assert found(own, REPLICATION) == []
+    assert found(own, DUMP) == [], "FLUSH_TABLES is enough for the lock"
+
+
+def test_the_lock_of_a_dump(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    login = as_user(mysql_source, "dumper", "SELECT, REPLICATION CLIENT, REPLICATION SLAVE ON *.*")
+    mended(with_source(files, login), DUMP, mysql_source, "fail", "RELOAD")
+
+
+def test_a_partial_revoke(files: TaskFiles, revoking: MysqlServer, schema: str) -> None:
+    login = as_user(revoking, "part", "SELECT, RELOAD, REPLICATION CLIENT ON *.*")
+    own = with_source(files, login)
+    assert found(own, DUMP) == []
+    revoking.run(
+        f"REVOKE SELECT ON `{schema}`.* FROM part@`127.0.0.1`", f"GRANT INSERT ON `{schema}`.* TO part@`127.0.0.1`"
+    )
+    commands = mended(own, DUMP, revoking, "fail", "SELECT")
+    assert "\\" not in commands[0], "wildcards are letters here"
+
+
+def test_the_target(files: TaskFiles, mysql_target: MysqlServer, schema: str) -> None:
+    login = as_user(mysql_target, "writer", f"SELECT ON `{schema}`.*")
+    mended(with_keys(files, target_database=login), TARGET, mysql_target, "warn", "lacks")
+
+
+def test_a_table_without_a_key(files: TaskFiles, mysql_source: MysqlServer, schema: str) -> None:
+    mysql_source.run(f"CREATE TABLE {schema}.k (a INT)", f"CREATE TABLE {schema}.e (a INT, UNIQUE KEY u ((a + 1)))")
+    mended(files, TABLES, mysql_source, "warn", "no primary key")
+
+
+def test_other_columns_and_keys_of_the_target(
+    files: TaskFiles, mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str
+) -> None:
+    mysql_target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT, v INT NOT NULL, UNIQUE KEY (v))")
+    incremental = with_keys(files, task_mode="incremental")
+    lacks = found(incremental, TABLES)
+    assert len(lacks) == 2
+    mysql_target.run(*(finding.instruction for finding in lacks))
+    assert found(incremental, TABLES) == []
+
+
+def test_row_images_and_the_place_of_meta(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    mysql_source.run("SET GLOBAL binlog_row_image = 'MINIMAL'")
+    try:
+        mended(files, "mysql_binlog_row_image", mysql_source, "warn", "MINIMAL")
+    finally:
+        mysql_source.run("SET GLOBAL binlog_row_image = 'FULL'")
+    end = newest(mysql_source)
+    for offset, told in ((end.offset, ""), (4, ""), (5, "no event begins"), (end.offset + 1, "behind the end")):
+        meta = {"binlog-name": end.file, "binlog-pos": offset}
+        own = replace(with_keys(files, task_mode="incremental"), instance={"meta": meta})
+        lacks = found(own, "meta position check")
+        assert [told in finding.short_error for finding in lacks] == [True] * bool(told), (offset, lacks)
+
+
+def test_the_gtid_of_meta(files: TaskFiles, mysql_source: MysqlServer) -> None:
+    ((executed,),) = mysql_source.query("SELECT @@global.gtid_executed")
+    own = replace(with_keys(files, task_mode="incremental"), source={"enable-gtid": True})
+    own = replace(own, instance={"meta": {"binlog-gtid": "".join(str(executed).split())}})
+    assert found(own, "meta position check") == []
