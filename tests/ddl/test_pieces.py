@@ -89,6 +89,7 @@ def test_sequences_are_passed_over_where_their_names_are_kept_out() -> None:
     with pytest.raises(DdlError, match="DDL-013") as caught:
         left("drop sequence if exists shut, s")
     assert "d.s" in str(caught.value)
+    assert left("create sequence s", replace(RULES, takes=lambda ddl, structure: False)) == ()
 
 
 def test_shards_of_one_table_change_their_names() -> None:

@@ -1,0 +1,78 @@
+"""Tables that are renamed out of the names that the rules let through, past such names, and into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun
+from unshard.errors import DdlError
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+SCRIPT = """
+INSERT INTO log VALUES (2, 'old')
+RENAME TABLE log TO shut_log
+INSERT INTO shut_log VALUES (3, 'not followed')
+CREATE TABLE log LIKE shut_log
+INSERT INTO log VALUES (2, 'new')
+RENAME TABLE b TO shut_tmp, c TO b, shut_tmp TO c
+INSERT INTO b VALUES (7)
+INSERT INTO c VALUES (8, 8)
+RENAME TABLE shard_1 TO shard_2
+INSERT INTO shard_2 VALUES (2)
+ALTER TABLE shard_2 ADD v INT, RENAME TO shard_3
+INSERT INTO shard_3 VALUES (3, 3)
+CREATE TABLE new_log LIKE log
+INSERT INTO new_log VALUES (9, 'next')
+RENAME TABLE log TO shut_log2, new_log TO log
+INSERT INTO log VALUES (10, 'last')
+"""
+
+
+def test_nothing_is_lost_across_the_rules(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.log (id INT PRIMARY KEY, v VARCHAR(20))",
+        f"INSERT INTO {schema}.log VALUES (1, 'old')",
+        f"CREATE TABLE {schema}.b (id INT PRIMARY KEY, v INT)",
+        f"CREATE TABLE {schema}.c (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.shard_1 (id INT PRIMARY KEY)",
+        f"INSERT INTO {schema}.shard_1 VALUES (1)",
+    )
+    allow = {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "shut*"}]}
+    route = {"schema-pattern": schema, "table-pattern": "shard_*", "target-schema": schema, "target-table": "one"}
+    keys = {"block-allow-list": {"own": allow}, "routes": {"one": route}}
+    files = TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": source_server},
+        target_server,
+        (schema,),
+        keys=keys,
+        instance={"route-rules": ["one"]},
+    ).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        source_server.run(*SCRIPT.strip().splitlines(), database=schema)
+        run.catch_up()
+        for table in ("log", "b", "c"):
+            name = TableName(schema, table)
+            assert_equal([(source_server, name)], (target_server, name))
+        assert_equal([(source_server, TableName(schema, "shard_3"))], (target_server, TableName(schema, "one")))
+    rows_left = target_server.query(f"SELECT * FROM {schema}.shut_log ORDER BY id")
+    assert rows_left == [(1, "old"), (2, "old")]
+    assert target_server.query(f"SELECT * FROM {schema}.shut_log2") == [(2, "new")]
+    source_server.run(f"RENAME TABLE {schema}.shut_log TO {schema}.back")
+    run = TaskRun(files, spark).start()
+    error = run.error()
+    run.crew.stop.set()
+    assert isinstance(error, DdlError) and error.code == "DDL-011"
+    assert f"{schema}.shut_log" in str(error)
