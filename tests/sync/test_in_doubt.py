@@ -8,11 +8,14 @@ from dataclasses import replace
 import MySQLdb
 import pytest
 
-from row_batches import Target
+from row_batches import END, Target
 from unshard.errors import TargetError
 from unshard.model.change import Op
+from unshard.model.position import Location
 from unshard.model.table import TableName
 from unshard.sync.batch import Shape
+from unshard.sync.journal import Journal
+from unshard.sync.ledger import Account
 from unshard.target.writer import KeptWriter
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
@@ -29,7 +32,7 @@ def place(target_server: MariadbServer) -> Iterator[Target]:
     target_server.run("DROP DATABASE in_doubt")
 
 
-def lose_the_answer_of_a_commit(writer: KeptWriter) -> None:
+def lose_the_answer_of_a_commit(writer: KeptWriter | Journal) -> None:
     connection = writer.get()
     send = connection.query
 
@@ -56,3 +59,16 @@ def test_with_a_receipt_it_is_found_applied(place: Target) -> None:
     lose_the_answer_of_a_commit(KeptWriter(plan.target, 0))
     assert place.run(plan, CHANGES)["t"].inserted == 5
     assert place.rows("t") == [(n, n) for n in range(5)]
+
+
+def test_what_is_owed_is_added_once_where_the_answer_of_a_move_is_lost(place: Target) -> None:
+    journal = Journal(place.server.endpoint, place.meta, "s1")
+    journal.claim()
+    journal.owe(Account(skipped={("other.t", "block-allow-list"): 3}))
+    lose_the_answer_of_a_commit(journal)
+    journal.move(Location(END, "0-1-9"), {})
+    journal.move(Location(END, "0-1-9"), {})
+    journal.drop()
+    assert place.server.query(f"SELECT name, rule, changes, events FROM {place.meta.left_out}") == [
+        ("other.t", "block-allow-list", 0, 3)
+    ]
