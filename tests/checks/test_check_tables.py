@@ -102,7 +102,28 @@ def test_equal_tables_have_nothing_to_tell(
 
 def test_shadow_tables(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:
     changed_source.run(f"CREATE TABLE {schema}._t_gho (id INT PRIMARY KEY)")
-    mended(files, "online ddl checker", changed_source, "warn", "_t_gho")
+    changed_source.run(f"CREATE TABLE {schema}._t_del (id INT PRIMARY KEY)")
+    plain = with_keys(files, online_ddl=False)
+    assert [finding.severity for finding in found(plain, "online ddl checker")] == ["warn"]
+    mended(files, "online ddl checker", changed_source, "fail", "_t_gho")
+
+
+def test_shadow_tables_of_what_the_task_leaves_out(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}._shut_gho (id INT PRIMARY KEY)")
+    left = {"own": {"do-dbs": [schema], "ignore-tables": [{"db-name": schema, "tbl-name": "shut"}]}}
+    assert found(with_keys(files, block_allow_list=left), "online ddl checker") == []
+
+
+def test_tables_that_the_dump_alone_takes_are_looked_at(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.heap (v INT)", f"CREATE TABLE {schema}.other (v INT)")
+    own = {"own": {"extra-args": f"-T {schema}.heap"}}
+    full = with_keys(files, task_mode="full", mydumpers=own)
+    named = replace(full, instance={**full.instance, "mydumper-config-name": "own"}).write()
+    assert {finding.self for finding in found(named, TABLES)} == {f"{schema}.heap"}
 
 
 def test_target_names_that_differ_in_case(files: TaskFiles, changed_source: MariadbServer, schema: str) -> None:

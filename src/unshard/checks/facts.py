@@ -25,9 +25,10 @@ from unshard.mysql.flavour import Server, identify
 from unshard.mysql.grants import Grants, account
 from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.target.meta import MetaTables
-from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.extract import Extracted
+from unshard.transform.online_tables import Part
 from unshard.transform.route import Router
+from unshard.transform.taken import online_tables, taken
 
 AT_ONCE = 8
 """Most connections that the checks of a task have open at a time."""
@@ -65,6 +66,7 @@ class End:
 class SourceFacts:
     """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
 
+    `ghosts` are tables that online DDL is at work on, of tables that the task takes.
     `logged` are the schemas of binlog_do_db, `unlogged` of binlog_ignore_db.
     """
 
@@ -78,6 +80,7 @@ class SourceFacts:
     logged: tuple[str, ...] = ()
     unlogged: tuple[str, ...] = ()
     start_fault: tuple[str, str] | None = None
+    ghosts: tuple[TableName, ...] = ()
 
     @property
     def name(self) -> str:
@@ -184,10 +187,14 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     end = _end(_patient(to_endpoint(config.source.database)), "source")
     router = Router(config.routes, config.case_sensitive)
     with session(end.endpoint, "source") as connection:
-        listed = list_tables(connection, BlockAllowList(config.block_allow, config.case_sensitive).allows)
+        everything = list_tables(connection, lambda name: True)
         logged, unlogged = _log_filters(connection)
         fault = start_fault(connection, end.server, config) if fresh else None
+    takes, helpers = taken(config), online_tables(config)
+    listed = tuple(table for table in everything if takes(table.name))
     names = {table.name for table in listed}
+    parts = ((table.name, *helpers.part(table.name)) for table in everything)
+    ghosts = tuple(name for name, part, real in parts if part is Part.GHOST and takes(real))
     tables = ask(end.endpoint, "source", sorted({name.schema for name in names}))
     return SourceFacts(
         config,
@@ -200,6 +207,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         logged,
         unlogged,
         fault,
+        ghosts,
     )
 
 

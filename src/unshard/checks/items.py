@@ -123,7 +123,7 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "online_ddl", "online ddl checker",
         "no online schema change is under way; with `online-ddl: false` its shadow tables are told only", "source",
-        lambda source, task, config: tables.online_ddl(source, config.shadow_table_rules, config.online_ddl),
+        lambda source, task, config: tables.online_ddl(source, config.shadow_table_rules, config.finds_online_ddl),
         when=_follows, applies=_FOLLOW, worst="fail",
     ),
     Item(

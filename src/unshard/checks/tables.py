@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,8 +13,8 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import session
 from unshard.mysql.structure import create_statement
 from unshard.transform.extract import constants
+from unshard.transform.online_tables import OnlineTables
 
-SHADOW_TABLES = (r"^_(.+)_(?:new|gho)$",)
 _ROW_ID = "unshard_row_id"
 
 
@@ -78,15 +77,15 @@ def _keyless(severity: Severity, table: Table) -> Finding:
 
 def online_ddl(source: SourceFacts, patterns: tuple[str, ...], handled: bool) -> Iterator[Finding]:
     """Ghost tables of gh-ost and pt-osc. Without `online-ddl` they are tables like any other, and copied as such."""
-    compiled = [re.compile(pattern) for pattern in patterns or SHADOW_TABLES]
-    for name in source.tables:
-        if any(one.fullmatch(name.table) for one in compiled):
-            yield Finding(
-                "fail" if handled else "warn",
-                f"table {name} is the shadow table of an online schema change that has not ended",
-                f"DROP TABLE {name.quoted}; if nobody works on it any more, else wait until the change has ended",
-                self=str(name),
-            )
+    unhandled = OnlineTables.compile(patterns, ())
+    ghosts = source.ghosts if handled else [name for name in source.tables if not unhandled.is_real(name)]
+    for name in ghosts:
+        yield Finding(
+            "fail" if handled else "warn",
+            f"table {name} is the shadow table of an online schema change that has not ended",
+            f"DROP TABLE {name.quoted}; if nobody works on it any more, else wait until the change has ended",
+            self=str(name),
+        )
 
 
 def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:

@@ -43,13 +43,11 @@ from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
-from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.expressions.filter import ExpressionFilters
-from unshard.transform.online_tables import OnlineTables
 from unshard.transform.route import Router
-from unshard.transform.table_filter import TableFilter
+from unshard.transform.taken import allow_list, dumped, online_tables
 from unshard.worker.known_tables import check_filters, check_rules, marks_of
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
@@ -167,30 +165,11 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
             format=settings.format,
             consistency=settings.consistency,
         ),
-        _dumped(config),
+        dumped(config),
         work,
         wait,
         slots=slots,
     )
-
-
-def _dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
-    """Which tables the dump takes: `-B`, `-T` and `-f` stand in for the block-allow list, in the dump only."""
-    databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
-    chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
-    if not databases and not tables and chosen is None:
-        return BlockAllowList(config.block_allow, config.case_sensitive, _online_tables(config)).allows
-    everything = BlockAllowList(online=_online_tables(config))
-    return lambda name: (
-        everything.allows(name)
-        and (not databases or name.schema in databases)
-        and (not tables or name in tables)
-        and (chosen is None or chosen.takes(name))
-    )
-
-
-def _online_tables(config: SubtaskConfig) -> OnlineTables:
-    return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
 
 
 def _load(
@@ -206,7 +185,7 @@ def _load(
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
         lambda name: router.extracted(name, config.source_id),
-        BlockAllowList(config.block_allow, config.case_sensitive),
+        allow_list(config),
     )
 
 
@@ -223,8 +202,7 @@ def _sync(
     fresh: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
-    online = _online_tables(config)
-    allow = BlockAllowList(config.block_allow, config.case_sensitive, online)
+    allow = allow_list(config)
     router = Router(config.routes, config.case_sensitive)
     mapper = ColumnMapper(config.column_mappings, config.case_sensitive)
     events = EventFilter(config.filters, config.source.filters, config.case_sensitive)
@@ -246,7 +224,7 @@ def _sync(
         router.route,
         router.route_schema,
         marks=lambda table: marks_of(table, router, mapper, name),
-        online=OnlineDdl(online),
+        online=OnlineDdl(online_tables(config)),
     )
     upstream = _upstream_tables(source)
     statements = Statements(name, _traits(source), tracker, rules, merged, upstream, events)

@@ -1,0 +1,43 @@
+"""Which tables of a source a subtask takes: the one answer for dump, load, sync and the checks before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.model.table import TableName
+from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.online_tables import OnlineTables
+from unshard.transform.table_filter import TableFilter
+
+
+def online_tables(config: SubtaskConfig) -> OnlineTables:
+    """The helper tables of online DDL; none where `online-ddl` is false."""
+    return OnlineTables.compile(config.shadow_table_rules, config.trash_table_rules)
+
+
+def allow_list(config: SubtaskConfig) -> BlockAllowList:
+    """The tables that are loaded and followed."""
+    return BlockAllowList(config.block_allow, config.case_sensitive, online_tables(config))
+
+
+def dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
+    """The tables that are dumped: `-B`, `-T` and `-f` stand in for the block-allow list there."""
+    databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
+    chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
+    if not databases and not tables and chosen is None:
+        return allow_list(config).allows
+    everything = BlockAllowList(online=online_tables(config))
+    return lambda name: (
+        everything.allows(name)
+        and (not databases or name.schema in databases)
+        and (not tables or name in tables)
+        and (chosen is None or chosen.takes(name))
+    )
+
+
+def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:
+    """The tables that any unit of the subtask's mode takes from the source; a load takes none."""
+    copied = dumped(config) if config.mode in ("full", "all", "dump") else None
+    followed = allow_list(config).allows if config.mode in ("incremental", "all") else None
+    return lambda name: any(takes(name) for takes in (copied, followed) if takes is not None)
