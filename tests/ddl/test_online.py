@@ -46,7 +46,7 @@ def meaning(sql: str, *kept: Kept) -> Meaning | None:
     ],
 )
 def test_names_by_dms_rules(table: str, part: Part, real: str) -> None:
-    assert TABLES.part(TableName("d", table)) == (part, TableName("d", real))
+    assert TABLES.told(TableName("d", table))[:2] == (part, TableName("d", real))
     assert OnlineTables().is_real(TableName("d", table))
 
 
@@ -74,7 +74,7 @@ def test_statements_on_real_tables_stand_for_themselves(sql: str) -> None:
     ],
 )
 def test_nothing_comes_of_trash_and_of_what_leaves_no_trace(sql: str) -> None:
-    assert meaning(sql) == Meaning()
+    assert meaning(sql) == Meaning("")
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_nothing_comes_of_trash_and_of_what_leaves_no_trace(sql: str) -> None:
 )
 def test_what_changes_the_ghost_is_kept(sql: str) -> None:
     found = meaning(sql, KEPT)
-    assert found == Meaning(records={GHOST: (KEPT, Kept(sql, Context(schema="d", where=WHERE)))})
+    assert found == Meaning("", records={GHOST: (KEPT, Kept(sql, Context(schema="d", where=WHERE)))})
 
 
 @pytest.mark.parametrize("sql", ["create table _t_gho like t", "drop table _t_gho", "rename table _t_gho to _t_del"])
 def test_a_new_ghost_and_a_gone_one_have_nothing_behind_them(sql: str) -> None:
-    assert meaning(sql, KEPT) == Meaning(records={GHOST: ()})
+    assert meaning(sql, KEPT) == Meaning("", records={GHOST: ()})
 
 
 def test_what_was_kept_is_run_on_the_table_at_the_rename_in_its_own_session() -> None:
@@ -119,6 +119,23 @@ def test_what_nobody_can_carry_out_is_refused_with_its_place(sql: str, code: str
         meaning(sql, KEPT)
     assert caught.value.code == code
     assert caught.value.where.position == WHERE.position
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("create table _t_del (id int)", "d._t_del is trash of d.t (trash-table-rules[0]): nothing is run"),
+        ("alter table _t_gho add a int", "d._t_gho is ghost of d.t (shadow-table-rules[0]): kept until d._t_gho takes"),
+        ("rename table _t_gho to t", "d._t_gho, a ghost, takes the place of d.t: what was kept of it is run on d.t"),
+        ("rename table _t_gho to _t_del", "d._t_gho, a ghost, becomes trash: what was kept of it goes"),
+        ("rename table t to _t_del", "d.t becomes d._t_del, and one of them is trash: nothing is run"),
+        ("drop table _shut_gho", "it is on helper tables of one that block-allow-list keeps out"),
+    ],
+)
+def test_a_meaning_says_why(sql: str, why: str) -> None:
+    found = meaning(sql, KEPT)
+    assert found is not None
+    assert found.why.startswith(why)
 
 
 def test_both_pairs_of_the_cut_over_are_one_statement() -> None:

@@ -11,13 +11,15 @@ import yaml
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Piece, Rules, StructureOf, pieces
+from unshard.ddl.pieces import Note, Piece, Rules, StructureOf, all_pieces, pieces
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
+from unshard.transform.event_filter import Verdict
 
 CASES = yaml.safe_load(Path(__file__).with_name("parts.yaml").read_text(encoding="utf-8"))
 CONTEXT = Context(schema="d")
+LEFT_OUT = Verdict("Ignore", "filters.f")
 RULES = Rules(
     allows=lambda name: not name.table.startswith("shut"),
     allows_schema=lambda schema: schema != "shut",
@@ -89,7 +91,7 @@ def test_sequences_are_passed_over_where_their_names_are_kept_out() -> None:
     with pytest.raises(DdlError, match="DDL-013") as caught:
         left("drop sequence if exists shut, s")
     assert "d.s" in str(caught.value)
-    assert left("create sequence s", replace(RULES, takes=lambda ddl, structure: False)) == ()
+    assert left("create sequence s", replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
 
 
 def test_shards_of_one_table_change_their_names() -> None:
@@ -102,12 +104,12 @@ def test_shards_of_one_table_change_their_names() -> None:
 def test_the_event_filter_is_asked_for_every_part() -> None:
     asked: list[str] = []
 
-    def takes(ddl: Ddl, structure: StructureOf) -> bool:
+    def judge(ddl: Ddl, structure: StructureOf) -> Verdict | None:
         assert structure(ddl.tables[0]) is None
         asked.append(ddl.text)
-        return "drop" not in ddl.text
+        return LEFT_OUT if "drop" in ddl.text else None
 
-    rules = replace(RULES, takes=takes)
+    rules = replace(RULES, judge=judge)
     whole = "alter table t add a int, add b int"
     assert run(whole, rules) == [whole]
     assert run("alter table t add a int, drop b, add c int", rules) == [
@@ -118,3 +120,37 @@ def test_the_event_filter_is_asked_for_every_part() -> None:
     assert (piece.run, piece.ddl.text) == ((), "alter table t drop b")
     assert len(asked) == 6
     assert run("alter table shut drop b", rules) == [] and len(asked) == 6
+
+
+@pytest.mark.parametrize(
+    ("sql", "dropped", "note"),
+    [
+        ("drop database shut", True, Note("block-allow-list", "shut is kept out")),
+        ("drop table shut_a", True, Note("block-allow-list", "d.shut_a kept out")),
+        (
+            "rename table a to shut_a",
+            False,
+            Note("block-allow-list", "d.a leaves for d.shut_a, which is kept out: its rows are followed no longer"),
+        ),
+        (
+            "rename table shard_1 to shard_2",
+            False,
+            Note("route", "old and new name are one on the target: there is nothing to rename there"),
+        ),
+    ],
+)
+def test_a_piece_says_what_was_done_to_it(sql: str, dropped: bool, note: Note) -> None:
+    (piece,) = all_pieces(classify_ddl(sql, CONTEXT), RULES, lambda name: None)
+    assert (piece.dropped, piece.notes) == (dropped, (note,))
+    assert left(sql) == (() if dropped else (piece,))
+
+
+def test_a_piece_says_what_the_event_filter_says_of_its_parts() -> None:
+    rules = replace(RULES, judge=lambda ddl, structure: LEFT_OUT if "drop" in ddl.text else None)
+    (piece,) = left("alter table t add a int, drop b", rules)
+    assert [(part.text, verdict) for part, verdict in piece.parts] == [
+        ("alter table t add a int", None),
+        ("alter table t drop b", LEFT_OUT),
+    ]
+    why = "left out by filters.f, and the rest is run part by part; the tracker follows it whole"
+    assert piece.notes == (Note("event-filter", why),)

@@ -10,16 +10,21 @@ import pytest
 from unshard.config.rules import BlockAllowRule
 from unshard.model.table import TableName
 from unshard.mysql.structure import SYSTEM_SCHEMAS
-from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.block_allow import BlockAllowList, Passage
+from unshard.transform.online_tables import OnlineTables
 
 
-def allow(case_sensitive: bool = False, **lists: Any) -> BlockAllowList:
+def allow_rule(lists: dict[str, Any]) -> BlockAllowRule:
     """Lists with `_` for `-`; tables as `schema.table` patterns."""
     keys: dict[str, Any] = {}
     for key, texts in lists.items():
         entries = [dict(zip(("db-name", "tbl-name"), text.split("."), strict=True)) for text in texts if "." in text]
         keys[key.replace("_", "-")] = entries if key.endswith("tables") else texts
-    return BlockAllowList(BlockAllowRule.model_validate(keys), case_sensitive)
+    return BlockAllowRule.model_validate(keys)
+
+
+def allow(case_sensitive: bool = False, **lists: Any) -> BlockAllowList:
+    return BlockAllowList(allow_rule(lists), case_sensitive)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +88,25 @@ def test_a_list_pickles() -> None:
     copy = pickle.loads(pickle.dumps(allow(do_dbs=["a"])))
     assert copy.allows_schema("a")
     assert not copy.allows_schema("b")
+
+
+LISTS = {"do_dbs": ["a*"], "do_tables": ["a.t", "a.w_*"], "ignore_tables": ["a.x"]}
+
+
+@pytest.mark.parametrize(
+    ("lists", "table", "passage"),
+    [
+        (LISTS, "mysql.user", Passage(False, "system schema")),
+        (LISTS, "b.t", Passage(False, "do-dbs")),
+        (LISTS, "a.w_1", Passage(True, "do-tables[1]", "a.w_*")),
+        (LISTS, "a.x", Passage(False, "ignore-tables[0]", "a.x")),
+        (LISTS, "a.u", Passage(False, "do-tables")),
+        (LISTS, "a._t_gho", Passage(False, "online DDL")),
+        ({"ignore_dbs": ["b", "c*"]}, "cd.t", Passage(False, "ignore-dbs[1]", "c*")),
+        ({"do_dbs": ["b", "c*"]}, "cd.t", Passage(True, "do-dbs[1]", "c*")),
+        ({}, "a.t", Passage(True)),
+    ],
+)
+def test_the_decision_says_its_reason(lists: dict[str, Any], table: str, passage: Passage) -> None:
+    found = BlockAllowList(allow_rule(lists), online=OnlineTables.compile(["^_(.+)_gho$"], []))
+    assert found.judge(TableName(*table.split("."))) == passage

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError
 from unshard.model.table import Column, Table, TableName
-from unshard.transform.column_mapping import ID_LIMIT, ColumnMapper, ColumnMapping, apply_mapping
+from unshard.transform.column_mapping import ID_LIMIT, ColumnMapper, ColumnMapping, SourcePart, apply_mapping
 
 TABLE = TableName("schema_2", "table_3")
 
@@ -280,3 +280,17 @@ def test_a_binary_column_takes_no_text() -> None:
         joining("add prefix", "a").settled(Table(TABLE, (binary,)), Table(TABLE, (VARCHAR,)))
     with pytest.raises(ConfigError, match="is not of text"):
         apply_mapping(pa.record_batch({"v": pa.array([b"a"])}), joining("add prefix", "a"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["1", "schema_", "table_"], (("instance", 4, 1, 59), ("schema", 7, 2, 52), ("table", 8, 3, 44))),
+        (["", "", "table", "_"], (("table", 8, 3, 55),)),
+        (["9", "", ""], (("instance", 4, 9, 59),)),
+    ],
+)
+def test_the_bits_say_what_they_are_of(arguments: list[str], parts: tuple[tuple[Any, ...], ...]) -> None:
+    found = ColumnMapper({"m": rule(arguments)}).source_parts("m", TABLE)
+    assert found == tuple(SourcePart(*part) for part in parts)
+    assert bits(arguments) == sum(part.number << part.shift for part in found)

@@ -96,6 +96,22 @@ def test_the_first_rule_that_decides_counts(
     assert (found.action if found else None) == action
 
 
+def test_a_verdict_says_its_rules_action_and_what_of_it_decides() -> None:
+    rules = {"no": rule("a", None, ["delete"], "Ignore", "weird"), "only": rule("a", "t", ["all"], "Do", "nice")}
+    found = EventFilter(rules)
+    assert found.concerning(TableName("a", "t")) == ("filters.no", "filters.only")
+    assert found.concerning(TableName("a", "u")) == ("filters.no",)
+
+    def said(event: Event, sql: str = "") -> tuple[str, ...] | None:
+        verdict = found.judge(TableName("a", "t"), event, sql)
+        return verdict and (verdict.action, verdict.rule, verdict.says, verdict.by)
+
+    assert said(DELETE) == ("Ignore", "filters.no", "Ignore", "events")
+    assert said(Event("drop table"), "WEIRD") == ("Ignore", "filters.no", "Ignore", "sql-pattern")
+    assert said(Event("drop table"), "plain") == ("Ignore", "filters.only", "Do", "sql-pattern")
+    assert said(Event("drop table"), "nice") is None
+
+
 def test_a_statement_on_a_schema_has_no_table() -> None:
     schema, drop = TableName("a", ""), Event("drop database")
     assert EventFilter({"f": rule("a", None, ["drop database"])}).judge(schema, drop) == Verdict("Ignore", "filters.f")

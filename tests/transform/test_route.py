@@ -10,6 +10,7 @@ import pytest
 from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError
 from unshard.model.table import TableName
+from unshard.transform.choice import Chosen
 from unshard.transform.route import Router
 
 
@@ -48,6 +49,19 @@ SHOP: dict[str, Any] = {
 )
 def test_a_table_goes_by_its_table_rule_else_its_schema_rule_else_nowhere(name: str, expected: str) -> None:
     assert str(router(**SHOP).route(TableName(*name.split(".")))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("shop_1.order_7", Chosen("orders", True, ("rest",))),
+        ("shop_1.Item", Chosen("rest", False)),
+        ("x12.t5", Chosen("other", True)),
+        ("Plain.T", None),
+    ],
+)
+def test_the_decision_says_its_rule_and_what_came_too_late(name: str, chosen: Chosen | None) -> None:
+    assert router(**SHOP).choice(TableName(*name.split("."))) == chosen
 
 
 @pytest.mark.parametrize(

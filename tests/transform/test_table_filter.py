@@ -87,3 +87,10 @@ def test_rules_from_a_file(tmp_path: Path) -> None:
 def test_what_is_no_rule(value: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read_rules(value)
+
+
+def test_the_decision_says_its_rule() -> None:
+    found = TableFilter(("a.*", "!a.t"))
+    assert found.judge(TableName("a", "t")) == (False, "!a.t")
+    assert found.judge(TableName("a", "u")) == (True, "a.*")
+    assert found.judge(TableName("b", "u")) == (False, "")

@@ -59,8 +59,9 @@ Records = Mapping[TableName, tuple[Kept, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What stands in a statement's place: `run`, in the source's names, and how the records change."""
+    """What stands in a statement's place: `run`, in the source's names, how the records change, and why."""
 
+    why: str = field(compare=False)
     run: tuple[Ddl, ...] = ()
     records: Records = field(default_factory=dict)
 
@@ -79,17 +80,21 @@ class OnlineDdl:
         """
         if ddl.kind.on_schema or all(self.tables.is_real(name) for name in ddl.tables):
             return None
-        if not any(allows(self.tables.part(name)[1]) for name in ddl.tables):
-            return Meaning()
+        if not any(allows(self.tables.told(name).table) for name in ddl.tables):
+            return Meaning("it is on helper tables of one that block-allow-list keeps out")
         pairs = renames(ddl)
         if pairs:
             return self._renamed(ddl, *pairs[0])
         name = next(name for name in ddl.tables if not self.tables.is_real(name))
-        if self.tables.part(name)[0] is Part.TRASH or ddl.kind in _WITHOUT_EFFECT:
-            return Meaning()
+        part, table, rule = self.tables.told(name)
+        is_part = f"{name} is {part} of {table} ({rule})"
+        if part is Part.TRASH or ddl.kind in _WITHOUT_EFFECT:
+            return Meaning(f"{is_part}: nothing is run")
         if ddl.kind in (Kind.CREATE_TABLE, Kind.DROP_TABLE):
-            return Meaning(records={name: ()}) if name in self.records else Meaning()
-        return Meaning(records={name: (*self.records.get(name, ()), Kept(ddl.text, ddl.context))})
+            why = f"{is_part}: nothing is run, and what was kept of an earlier {name} goes"
+            return Meaning(why, records={name: ()} if name in self.records else {})
+        kept = (*self.records.get(name, ()), Kept(ddl.text, ddl.context))
+        return Meaning(f"{is_part}: kept until {name} takes its place", records={name: kept})
 
     def changes(self, ddl: Ddl, allows: Callable[[TableName], bool]) -> Records:
         """How a whole statement changes the records. Raises as `meaning`."""
@@ -115,21 +120,22 @@ class OnlineDdl:
     def _renamed(self, ddl: Ddl, old: TableName, new: TableName) -> Meaning:
         values = {"old": str(old), "new": str(new), "statement": ddl.text}
         where = replace(ddl.context.where, table=str(old))
-        match self.tables.part(old)[0], self.tables.part(new)[0]:
+        match self.tables.told(old).part, self.tables.told(new).part:
             case Part.REAL, Part.GHOST:
                 raise DdlError("DDL-023", where, values=values)
             case ((Part.GHOST | Part.TRASH), Part.GHOST):
                 raise DdlError("DDL-024", where, values=values)
             case Part.GHOST, Part.TRASH:
-                return Meaning(records={old: ()})
+                return Meaning(f"{old}, a ghost, becomes trash: what was kept of it goes", records={old: ()})
             case Part.GHOST, Part.REAL:
                 at = ddl.context.where
                 beside = tuple(Kept(part.text, part.context) for part in alter_parts(ddl) if not renames(part))
                 kept = (*self.records.get(old, ()), *beside)
                 if not kept:
                     raise DdlError("DDL-025", where, values=values)
-                return Meaning(tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
-        return Meaning()
+                why = f"{old}, a ghost, takes the place of {new}: what was kept of it is run on {new}"
+                return Meaning(why, tuple(_on_table(one, old, new, at) for one in kept), {old: ()})
+        return Meaning(f"{old} becomes {new}, and one of them is trash: nothing is run")
 
 
 def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:

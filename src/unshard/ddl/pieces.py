@@ -13,7 +13,7 @@
 | sharding | `sync.statement` | refused where several tables share the target's |
 | plan, carry out | `prepare`, `carry_out` | an intent, run once |
 
-Between `STEPS` pieces only get fewer, or change what of them is run.
+Between `STEPS` pieces only get fewer, or change what of them is run. Each says why (`Piece.notes`).
 """
 
 from __future__ import annotations
@@ -28,31 +28,40 @@ from unshard.ddl.rewrite import Route, renames, split
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
+from unshard.transform.event_filter import Verdict
 
 StructureOf = Callable[[TableName], Table | None]
 """A source table as it is before the statement; None where nobody knows it."""
 
 
-def _every(_: Ddl, __: StructureOf) -> bool:
-    return True
+def _taken(_: Ddl, __: StructureOf) -> Verdict | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A source's rules, as functions.
 
-    `takes` is asked for single operations (one part of an ALTER, one dropped table): whether the event filter lets it
-    be run. It may raise, which stops the task in front of the statement. `marks` tells what a table's rows carry of it.
-    `online` is asked first of all.
+    `judge` is asked for single operations (one part of an ALTER, one dropped table): what the event filter says of it,
+    None where it is run. It may raise, which stops the task in front of the statement. `marks` tells what a table's
+    rows carry of it. `online` is asked first of all.
     """
 
     allows: Callable[[TableName], bool]
     allows_schema: Callable[[str], bool]
     route: Route
     route_schema: Callable[[str], str]
-    takes: Callable[[Ddl, StructureOf], bool] = _every
+    judge: Callable[[Ddl, StructureOf], Verdict | None] = _taken
     marks: MarksOf = unmarked
     online: OnlineDdl = field(default_factory=OnlineDdl)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a step did to a piece, and why."""
+
+    step: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,47 +72,74 @@ class Piece:
         ddl: the operation, which the tracker follows.
         run: what of it is run on the target, in order: itself, some parts of an ALTER, or nothing.
         leaves: the table that gets a name by it which isn't let through: it is followed no longer.
+        dropped: whether a step took it out whole, so that the tracker doesn't follow it either.
+        parts: its operations, and what the event filter says of each.
+        notes: what the steps did to it, in order.
     """
 
     ddl: Ddl
     run: tuple[Ddl, ...]
     leaves: TableName | None = None
+    dropped: bool = False
+    parts: tuple[tuple[Ddl, Verdict | None], ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def noted(self, step: str, why: str) -> Piece:
+        return replace(self, notes=(*self.notes, Note(step, why)))
+
+    def drop(self, step: str, why: str) -> Piece:
+        return replace(self.noted(step, why), run=(), dropped=True)
 
 
 Step = Callable[[Piece, Rules, StructureOf], tuple[Piece, ...]]
 
+ONLINE_DDL, BLOCK_ALLOW, EVENT_FILTER, ROUTE = "online-ddl", "block-allow-list", "event-filter", "route"
+"""Steps, as notes name them."""
+
 
 def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
-    """What the rules leave of a statement, in order.
+    """What the rules leave of a statement, in order. Raises as `all_pieces`."""
+    return tuple(piece for piece in all_pieces(ddl, rules, structure) if not piece.dropped)
 
-    Raises DdlError DDL-011 and DDL-013, what `rules.takes` raises, and as `OnlineDdl.meaning`.
+
+def all_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+    """Every piece of a statement, those too that a step drops.
+
+    Raises DdlError DDL-011 and DDL-013, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
     found = tuple(Piece(single, (single,)) for single in split(ddl))
     for step in STEPS:
-        found = tuple(after for piece in found for after in step(piece, rules, structure))
+        found = tuple(
+            after for piece in found for after in ((piece,) if piece.dropped else step(piece, rules, structure))
+        )
     return found
 
 
 def online_ddl(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     """Of a statement on a ghost or on trash, what stands in its place."""
     meaning = rules.online.meaning(piece.ddl, rules.allows)
-    return (piece,) if meaning is None else tuple(Piece(ddl, (ddl,)) for ddl in meaning.run)
+    if meaning is None:
+        return (piece,)
+    if not meaning.run:
+        return (piece.drop(ONLINE_DDL, meaning.why),)
+    return tuple(Piece(ddl, (ddl,)).noted(ONLINE_DDL, meaning.why) for ddl in meaning.run)
 
 
 def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     """Whole pieces of names that are let through; those whose table leaves by RENAME; none of the others."""
     ddl = piece.ddl
     if ddl.kind.on_schema:
-        return (piece,) if rules.allows_schema(ddl.schema) else ()
+        return (piece,) if rules.allows_schema(ddl.schema) else (piece.drop(BLOCK_ALLOW, f"{ddl.schema} is kept out"),)
     shut = [name for name in ddl.tables if not rules.allows(name)]
     if not shut or (ddl.kind is Kind.SEQUENCE and len(shut) < len(ddl.tables)):
         return (piece,)
     if len(shut) == len(set(ddl.tables)):
-        return ()
+        return (piece.drop(BLOCK_ALLOW, f"{', '.join(map(str, shut))} kept out"),)
     for old, new in renames(ddl):
         if shut == [new]:
-            return (replace(piece, leaves=old),)
+            why = f"{old} leaves for {new}, which is kept out: its rows are followed no longer"
+            return (replace(piece, leaves=old).noted(BLOCK_ALLOW, why),)
     values = {"table": ", ".join(map(str, shut)), "statement": ddl.text}
     raise DdlError("DDL-011", replace(ddl.context.where, table=str(ddl.tables[0])), values=values)
 
@@ -111,8 +147,14 @@ def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]
 def event_filter(piece: Piece, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
     """The parts that the filter takes; all of a statement stay one. The tracker follows it whole in any case."""
     single = alter_parts(piece.ddl)
-    taken = tuple(part for part in single if rules.takes(part, structure))
-    return (piece,) if taken == single else (replace(piece, run=taken),)
+    judged = tuple((part, rules.judge(part, structure)) for part in single)
+    piece = replace(piece, parts=judged)
+    taken = tuple(part for part, verdict in judged if verdict is None)
+    if taken == single:
+        return (piece,)
+    by = ", ".join(dict.fromkeys(verdict.rule for _, verdict in judged if verdict is not None))
+    rest = ", and the rest is run part by part" if taken else ""
+    return (replace(piece, run=taken).noted(EVENT_FILTER, f"left out by {by}{rest}; the tracker follows it whole"),)
 
 
 def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
@@ -120,7 +162,7 @@ def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     if piece.ddl.kind is not Kind.SEQUENCE:
         return (piece,)
     if not piece.run:
-        return ()
+        return (replace(piece, dropped=True),)
     name = str(next(name for name in piece.ddl.tables if rules.allows(name)))
     values = {"sequence": name, "statement": piece.ddl.text}
     raise DdlError("DDL-013", replace(piece.ddl.context.where, table=name), values=values)
@@ -131,6 +173,7 @@ def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
         return (piece,)
     single = (part for run in piece.run for part in alter_parts(run))
+    piece = piece.noted(ROUTE, "old and new name are one on the target: there is nothing to rename there")
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
 
 

@@ -6,7 +6,7 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,22 +17,22 @@ from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.intent import Intent
 from unshard.ddl.online import Kept, Records
-from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
 from unshard.ddl.prepare import prepare
 from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import Changes, SchemaTracker
-from unshard.errors import DdlError, SyncError, Where
+from unshard.errors import SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import STATEMENT_SECONDS, rows
+from unshard.mysql.connection import STATEMENT_SECONDS
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Account
-from unshard.sync.statement_filter import takes_operation
+from unshard.sync.sharding import refuse_merged, refuse_shared_schema
+from unshard.sync.statement_filter import classify_logged, judge_operation
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
@@ -132,7 +132,7 @@ class Statements:
         """
         self.touched = frozenset()
         where = Where(source=self.source, position=str(work.begin))
-        parsed = self._classify(work, where)
+        parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
         if isinstance(parsed, Skipped):
             logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
             return False
@@ -151,8 +151,8 @@ class Statements:
         if self.tracker.without_effect(parsed):
             return False
         end = work.end.position
-        takes = partial(takes_operation, self.events, parsed)
-        found = pieces(parsed, replace(self.rules, takes=takes), self.tracker.get)
+        judge = partial(judge_operation, self.events, parsed)
+        found = pieces(parsed, replace(self.rules, judge=judge), self.tracker.get)
         self._refuse_sharding(found, journal)
         prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))
         if prepared.intent is None:
@@ -168,16 +168,6 @@ class Statements:
         journal.close(work.end, self.take_changes(end), Account(), online=online)
         self.rules.online.apply(online)
         return True
-
-    def _classify(self, work: Ddl, where: Where) -> Parsed | Skipped:
-        """What the statement is. One that can't be read is passed over where a filter for all tables says so."""
-        try:
-            return classify(work.statement.sql, logged_context(work.statement, self.traits, where))
-        except DdlError:
-            verdict = self.events.judge(TableName("", ""), None, work.statement.sql)
-            if verdict is None or verdict.action == "Error":
-                raise
-            return Skipped(verdict.rule)
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""
@@ -234,30 +224,8 @@ class Statements:
         """Raises SyncError SYNC-011 where what is to be run would change tables of others too."""
         for ddl in (part for piece in found for part in piece.run):
             if ddl.kind is Kind.DROP_DATABASE:
-                journal.on_target(partial(self._refuse_shared_schema, ddl=ddl))
-            if ddl.or_replace or ddl.kind not in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
-                self._refuse_merged(ddl)
-
-    def _refuse_merged(self, ddl: Parsed) -> None:
-        names: Iterable[TableName] = ddl.tables
-        if ddl.kind is Kind.DROP_DATABASE:
-            names = [name for name in self._names if name.schema == ddl.schema and name.table]
-        for name in names:
-            target = self.rules.route(name)
-            if self.rules.allows(name) and self.merged(target):
-                place = replace(ddl.context.where, table=str(name))
-                raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
-
-    def _refuse_shared_schema(self, connection: Any, ddl: Parsed) -> None:
-        """DROP DATABASE may take only tables that came from this very schema; others may share the target's."""
-        target = self.rules.route_schema(ddl.schema)
-        own = {self.rules.route(name) for name in self._names if name.schema == ddl.schema and self.rules.allows(name)}
-        found = rows(connection, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (target,))
-        shared = sorted(table for (table,) in found if TableName(target, table) not in own)
-        if shared:
-            place = replace(ddl.context.where, table=ddl.schema)
-            cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
-            raise SyncError("SYNC-011", place, cause=cause, values={"target": target})
+                journal.on_target(partial(refuse_shared_schema, ddl=ddl, names=self._names, rules=self.rules))
+            refuse_merged(ddl, self._names, self.rules, self.merged)
 
 
 def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> Context:

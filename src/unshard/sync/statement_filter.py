@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from unshard.config.event_names import Event
 from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.context import Context
 from unshard.ddl.events import event_of
+from unshard.ddl.parse import classify
 from unshard.ddl.pieces import StructureOf
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, Kind, Skipped
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
-from unshard.transform.event_filter import EventFilter
+from unshard.transform.event_filter import EventFilter, Verdict
 
 _BY_STRUCTURE = (Kind.ALTER_TABLE, Kind.DROP_INDEX)
 
 
-def takes_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> bool:
-    """Whether the filter lets one operation of a statement be run.
+def judge_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> Verdict | None:
+    """What the filter says of one operation of a statement; None: it is run.
 
     It is left out as soon as one of its tables, old name or new, is filtered. Patterns are tried on the text of the
     whole statement. Raises DdlError DDL-020 for an action Error. Pure but for the log and what `structure` reads.
     """
-    names = part.tables or (TableName(part.schema, ""),)
-    if not any(events.concerns(name) for name in names):
-        return True
-    before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
-    several = part.kind is Kind.ALTER_TABLE and len(alter_parts(whole)) > 1
-    # DM has no name for a statement on a sequence: only patterns can leave one out
-    event = None if part.kind is Kind.SEQUENCE else event_of(part, before, several=several)
+    names = filtered_names(part)
+    if not any(events.concerning(name) for name in names):
+        return None
+    event = event_in(whole, part, structure)
     named = event.name if event is not None else "no event"
     for name in names:
         verdict = events.judge(name, event, whole.text)
@@ -40,5 +40,33 @@ def takes_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: Struc
             raise DdlError("DDL-020", where, values=values)
         log = logger("sync", source=where.source or "", table=where.table or "", binlog=where.position or "")
         log.info("statement left out", rule=verdict.rule, named=named, statement=part.text[:500])
-        return False
-    return True
+        return verdict
+    return None
+
+
+def filtered_names(part: Ddl) -> tuple[TableName, ...]:
+    """The names that the rules are asked about; of a statement on a schema with an empty table."""
+    return part.tables or (TableName(part.schema, ""),)
+
+
+def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> Event | None:
+    """The names of one operation. DM has none for a statement on a sequence: only patterns can leave one out."""
+    if part.kind is Kind.SEQUENCE:
+        return None
+    before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
+    several = part.kind is Kind.ALTER_TABLE and len(alter_parts(whole)) > 1
+    return event_of(part, before, several=several)
+
+
+def classify_logged(sql: str, context: Context, events: EventFilter) -> Ddl | Skipped:
+    """What a statement is. One that can't be read is passed over where a filter for all tables says so.
+
+    Raises DdlError DDL-001, DDL-002.
+    """
+    try:
+        return classify(sql, context)
+    except DdlError:
+        verdict = events.judge(TableName("", ""), None, sql)
+        if verdict is None or verdict.action == "Error":
+            raise
+        return Skipped(verdict.rule)

@@ -13,6 +13,7 @@ a table       its schema has to pass; ``do-tables``, when set, takes it at a mat
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unshard.config.rules import BlockAllowRule, TableEntry
 from unshard.model.table import TableName
@@ -20,7 +21,28 @@ from unshard.mysql.structure import SYSTEM_SCHEMAS
 from unshard.transform.online_tables import OnlineTables
 from unshard.transform.pattern import Pattern
 
-_Tables = tuple[tuple[Pattern, Pattern], ...]
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Whether a name is let through, and what says so.
+
+    `rule` is a list and the place in it (`do-dbs[0]`), the list alone where nothing in it matched, `system schema`,
+    `online DDL`, or empty where no list has a say; `pattern` is what matched there.
+    """
+
+    passes: bool
+    rule: str = ""
+    pattern: str = ""
+
+
+_Schemas = tuple[tuple[Pattern, Passage], ...]
+_Tables = tuple[tuple[Pattern, Pattern, Passage], ...]
+
+_FREE = Passage(True)
+_SYSTEM = Passage(False, "system schema")
+_HELPER = Passage(False, "online DDL")
+_NOT_IN_SCHEMAS = Passage(False, "do-dbs")
+_NOT_IN_TABLES = Passage(False, "do-tables")
 
 
 class BlockAllowList:
@@ -34,37 +56,60 @@ class BlockAllowList:
         """None lets everything but the system schemas pass."""
         rule = rule or BlockAllowRule()
         self._online = online or OnlineTables()
-        self._do_schemas = tuple(_pattern(text, case_sensitive) for text in rule.do_dbs)
-        self._ignore_schemas = tuple(_pattern(text, case_sensitive) for text in rule.ignore_dbs)
-        self._do_tables = _tables(rule.do_tables, case_sensitive)
-        self._ignore_tables = _tables(rule.ignore_tables, case_sensitive)
+        self._do_schemas = _schemas(rule.do_dbs, case_sensitive, "do-dbs", passes=True)
+        self._ignore_schemas = _schemas(rule.ignore_dbs, case_sensitive, "ignore-dbs", passes=False)
+        self._do_tables = _tables(rule.do_tables, case_sensitive, "do-tables", passes=True)
+        self._ignore_tables = _tables(rule.ignore_tables, case_sensitive, "ignore-tables", passes=False)
 
     def allows_schema(self, schema: str) -> bool:
         """Whether statements on that schema pass."""
-        if schema.lower() in SYSTEM_SCHEMAS:
-            return False
-        if self._do_schemas:
-            return any(pattern.matches(schema) for pattern in self._do_schemas)
-        return not any(pattern.matches(schema) for pattern in self._ignore_schemas)
+        return self.judge_schema(schema).passes
 
     def allows(self, name: TableName) -> bool:
         """Whether rows and statements of that table pass."""
-        if not self.allows_schema(name.schema) or not self._online.is_real(name):
-            return False
-        if _match(self._do_tables, name):
-            return True
-        return not _match(self._ignore_tables, name) and not self._do_tables
+        return self.judge(name).passes
+
+    def judge_schema(self, schema: str) -> Passage:
+        """`allows_schema`, with what decides."""
+        if schema.lower() in SYSTEM_SCHEMAS:
+            return _SYSTEM
+        lists = self._do_schemas or self._ignore_schemas
+        found = next((passage for pattern, passage in lists if pattern.matches(schema)), None)
+        return found or (_NOT_IN_SCHEMAS if self._do_schemas else _FREE)
+
+    def judge(self, name: TableName) -> Passage:
+        """`allows`, with what decides: of the tables' lists where they have a say, else of the schemas'."""
+        schema = self.judge_schema(name.schema)
+        if not schema.passes:
+            return schema
+        if not self._online.is_real(name):
+            return _HELPER
+        found = _match(self._do_tables, name) or _match(self._ignore_tables, name)
+        return found or (_NOT_IN_TABLES if self._do_tables else schema)
 
 
 def _pattern(text: str, case_sensitive: bool) -> Pattern:
     return Pattern.compile(text, case_sensitive=case_sensitive, star_anywhere=True)
 
 
-def _tables(entries: Iterable[TableEntry], case_sensitive: bool) -> _Tables:
+def _schemas(texts: Iterable[str], case_sensitive: bool, listed: str, *, passes: bool) -> _Schemas:
     return tuple(
-        (_pattern(entry.db_name, case_sensitive), _pattern(entry.tbl_name, case_sensitive)) for entry in entries
+        (_pattern(text, case_sensitive), Passage(passes, f"{listed}[{place}]", text))
+        for place, text in enumerate(texts)
     )
 
 
-def _match(tables: _Tables, name: TableName) -> bool:
-    return any(schema.matches(name.schema) and table.matches(name.table) for schema, table in tables)
+def _tables(entries: Iterable[TableEntry], case_sensitive: bool, listed: str, *, passes: bool) -> _Tables:
+    return tuple(
+        (
+            _pattern(entry.db_name, case_sensitive),
+            _pattern(entry.tbl_name, case_sensitive),
+            Passage(passes, f"{listed}[{place}]", f"{entry.db_name}.{entry.tbl_name}"),
+        )
+        for place, entry in enumerate(entries)
+    )
+
+
+def _match(tables: _Tables, name: TableName) -> Passage | None:
+    found = (p for schema, table, p in tables if schema.matches(name.schema) and table.matches(name.table))
+    return next(found, None)

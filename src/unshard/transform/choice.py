@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +22,15 @@ class PatternRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """The rule for a table: one with a table pattern (`of_table`), or its schema's; those `behind` came too late."""
+
+    rule: str
+    of_table: bool
+    behind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The compiled patterns of one section's rules: (name, schema pattern, table pattern or None)."""
 
@@ -38,19 +47,25 @@ class Choice:
             compiled.append((name, schema, Pattern.compile(table, case_sensitive=case_sensitive) if table else None))
         return cls(section, tuple(compiled))
 
-    def of_table(self, name: TableName) -> str | None:
-        """The name of the table's rule, or None. Raises ConfigError CONFIG-006 where two of a level match."""
+    def of_table(self, name: TableName) -> Chosen | None:
+        """The table's rule, or None. Raises ConfigError CONFIG-006 where two of a level match."""
         level = [
             rule
             for rule, schema, table in self.rules
             if table is not None and schema.matches(name.schema) and table.matches(name.table)
         ]
-        return self._only(level, str(name)) or self.of_schema(name.schema, str(name))
+        own = self._only(level, str(name))
+        if own is not None:
+            return Chosen(own, True, tuple(self._of_schema(name.schema)))
+        found = self.of_schema(name.schema, str(name))
+        return None if found is None else Chosen(found, False)
 
     def of_schema(self, schema: str, asked: str = "") -> str | None:
         """The name of the schema's own rule, or None; `asked` is what an error speaks of. Raises CONFIG-006."""
-        level = (rule for rule, pattern, table in self.rules if table is None and pattern.matches(schema))
-        return self._only(level, asked or schema)
+        return self._only(self._of_schema(schema), asked or schema)
+
+    def _of_schema(self, schema: str) -> Iterator[str]:
+        return (rule for rule, pattern, table in self.rules if table is None and pattern.matches(schema))
 
     def _only(self, matching: Iterable[str], asked: str) -> str | None:
         names = list(matching)

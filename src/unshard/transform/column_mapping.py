@@ -30,7 +30,7 @@ from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import CHARACTERS, INTEGERS
-from unshard.transform.choice import Choice
+from unshard.transform.choice import Choice, Chosen
 
 _TOP = 63  # the bit below which parts are laid, leaving the sign
 _INSTANCE_BITS, _SCHEMA_BITS, _TABLE_BITS = 4, 7, 8
@@ -97,6 +97,16 @@ class ColumnMapping:
         return ConfigError("CONFIG-010", Where(table=str(self.table)), values=values)
 
 
+@dataclass(frozen=True, slots=True)
+class SourcePart:
+    """A part of the high bits: `number` in `bits` bits, the lowest of them `shift` above the lowest of the id."""
+
+    part: str
+    bits: int
+    number: int
+    shift: int
+
+
 class ColumnMapper:
     """The column mappings of one source. Pure and picklable; callers keep answers, it doesn't."""
 
@@ -114,28 +124,37 @@ class ColumnMapper:
         Raises ConfigError: CONFIG-006 where two rules match, CONFIG-007 where a name isn't prefix and number,
         CONFIG-008 where that number is too large for its bits.
         """
-        chosen = self._choice.of_table(name)
-        if chosen is None:
+        found = self.choice(name)
+        if found is None:
             return None
-        rule = self._rules[chosen]
+        chosen, rule = found.rule, self._rules[found.rule]
         columns = (rule.source_column, rule.target_column)
         if rule.expression != "partition id":
             (text,) = rule.arguments
             prefix, suffix = (text, "") if rule.expression == "add prefix" else ("", text)
             return ColumnMapping(chosen, name, *columns, prefix=prefix, suffix=suffix)
-        instance, schema, table, *rest = rule.arguments
+        source_bits = sum(part.number << part.shift for part in self.source_parts(chosen, name))
+        return ColumnMapping(chosen, name, *columns, source_bits)
+
+    def choice(self, name: TableName) -> Chosen | None:
+        """The rule that `mapping_for` goes by. Raises ConfigError CONFIG-006."""
+        return self._choice.of_table(name)
+
+    def source_parts(self, chosen: str, name: TableName) -> tuple[SourcePart, ...]:
+        """What a `partition id` rule makes of a table's names, from the highest bits down; raises as `mapping_for`."""
+        instance, schema, table, *rest = self._rules[chosen].arguments
         separator = rest[0] if rest else ""
         parts = (
-            (_INSTANCE_BITS, int(instance) if instance else None),
-            (_SCHEMA_BITS, self._number(chosen, name, "schema", schema, separator, _SCHEMA_BITS)),
-            (_TABLE_BITS, self._number(chosen, name, "table", table, separator, _TABLE_BITS)),
+            ("instance", _INSTANCE_BITS, int(instance) if instance else None),
+            ("schema", _SCHEMA_BITS, self._number(chosen, name, "schema", schema, separator, _SCHEMA_BITS)),
+            ("table", _TABLE_BITS, self._number(chosen, name, "table", table, separator, _TABLE_BITS)),
         )
-        shift, source_bits = _TOP, 0
-        for bits, number in parts:
+        shift, found = _TOP, []
+        for part, bits, number in parts:
             if number is not None:
                 shift -= bits
-                source_bits |= number << shift
-        return ColumnMapping(chosen, name, *columns, source_bits)
+                found.append(SourcePart(part, bits, number, shift))
+        return tuple(found)
 
     def _number(self, rule: str, table: TableName, part: str, prefix: str, separator: str, bits: int) -> int | None:
         """The number behind prefix and separator in the table's or schema's name; None where the prefix is empty."""

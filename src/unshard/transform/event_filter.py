@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -41,10 +41,15 @@ _Key = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What happens to an event that isn't simply taken, and the rule that says so: `filters.no-delete`."""
+    """What happens to an event that isn't simply taken, and the rule that says so: `filters.no-delete`.
+
+    `says` is the rule's own action, `by` the key of it that decides.
+    """
 
     action: Literal["Ignore", "Error"]
     rule: str
+    says: str = field(default="", compare=False)
+    by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +86,16 @@ class _Rule:
     def is_for(self, name: TableName) -> bool:
         return self.schema.matches(name.schema) and (self.table is None or self.table.matches(name.table))
 
-    def decides(self, event: Event | None, sql: str) -> bool:
-        """Whether the rule's action is taken: for `Do` that is leaving out what doesn't match."""
+    def verdict(self, event: Event | None, sql: str) -> Verdict | None:
+        """What comes of the rule's action where it is taken: for `Do` that is leaving out what doesn't match."""
         wanted = self.rule.action != "Do"
         if event is not None and matches(self.rule.events, event) == wanted:
-            return True
-        if not sql or not self.expressions:
-            return False
-        return any(expression.search(sql) for expression in self.expressions) == wanted
-
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict("Error" if self.rule.action == "Error" else "Ignore", self.label)
+            by = "events"
+        elif sql and self.expressions and any(found.search(sql) for found in self.expressions) == wanted:
+            by = "sql-pattern"
+        else:
+            return None
+        return Verdict("Error" if self.rule.action == "Error" else "Ignore", self.label, self.rule.action, by)
 
 
 class EventFilter:
@@ -124,31 +127,31 @@ class EventFilter:
         `name` has an empty table for a statement on a schema. `event` is None, and `name` empty, for a statement that
         can't be read: only patterns count then. `sql` is the statement as logged, "" for a row change.
         """
-        deciding = (rule for rule in self._rules if rule.is_for(name) and rule.decides(event, sql))
-        found = next(deciding, None)
-        return None if found is None else found.verdict
+        said = (rule.verdict(event, sql) for rule in self._rules if rule.is_for(name))
+        return next((verdict for verdict in said if verdict is not None), None)
 
-    def concerns(self, name: TableName) -> bool:
-        """Whether any rule is for that table, or schema."""
-        return any(rule.is_for(name) for rule in self._rules)
+    def concerning(self, name: TableName) -> tuple[str, ...]:
+        """The rules that are for that table, or schema, in the order in which they are asked."""
+        return tuple(rule.label for rule in self._rules if rule.is_for(name))
 
     def row_filters(self, name: TableName) -> tuple[RowFilter, ...]:
         """What leaves out rows of that table, one for each rule that does."""
         events: dict[str, list[str]] = {}
-        for event, verdict in self._row_verdicts(name):
+        for event, verdict in self.row_verdicts(name):
             if verdict.action == "Ignore":
                 events.setdefault(verdict.rule, []).append(event)
         return tuple(EventRowFilter(rule, tuple(found)) for rule, found in events.items())
 
     def drops_all_rows(self, name: TableName) -> bool:
         """Whether no row change of that table is taken, so that its events need not be decoded."""
-        return sum(verdict.action == "Ignore" for _, verdict in self._row_verdicts(name)) == len(_ROWS)
+        return sum(verdict.action == "Ignore" for _, verdict in self.row_verdicts(name)) == len(_ROWS)
 
     def forbidden(self, name: TableName) -> dict[str, str]:
         """The row events of that table that stop the task, with the rule that says so."""
-        return {event: verdict.rule for event, verdict in self._row_verdicts(name) if verdict.action == "Error"}
+        return {event: verdict.rule for event, verdict in self.row_verdicts(name) if verdict.action == "Error"}
 
-    def _row_verdicts(self, name: TableName) -> list[tuple[str, Verdict]]:
+    def row_verdicts(self, name: TableName) -> list[tuple[str, Verdict]]:
+        """The row events that aren't simply taken."""
         judged = ((event.name, self.judge(name, event)) for event in _ROWS)
         return [(event, verdict) for event, verdict in judged if verdict is not None]
 

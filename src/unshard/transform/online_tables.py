@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from unshard.model.table import TableName
 
@@ -20,6 +21,14 @@ class Part(StrEnum):
     REAL = "real"
     GHOST = "ghost"
     TRASH = "trash"
+
+
+class Told(NamedTuple):
+    """What a table is, the real table that it belongs to (itself for a real one), and the rule that tells it."""
+
+    part: Part
+    table: TableName
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +43,16 @@ class OnlineTables:
         """Of regular expressions with one capture group each, as a loaded task has them."""
         return cls(tuple(map(re.compile, ghosts)), tuple(map(re.compile, trash)))
 
-    def part(self, name: TableName) -> tuple[Part, TableName]:
-        """What the table is, and the real table that it belongs to: itself for a real one."""
-        for part, rules in ((Part.GHOST, self.ghosts), (Part.TRASH, self.trash)):
-            for rule in rules:
+    def told(self, name: TableName) -> Told:
+        """By the first rule that matches, ghosts before trash."""
+        for part, key, rules in (
+            (Part.GHOST, "shadow-table-rules", self.ghosts),
+            (Part.TRASH, "trash-table-rules", self.trash),
+        ):
+            for place, rule in enumerate(rules):
                 if found := rule.search(name.table):
-                    return part, TableName(name.schema, found[1])
-        return Part.REAL, name
+                    return Told(part, TableName(name.schema, found[1]), f"{key}[{place}]")
+        return Told(Part.REAL, name)
 
     def is_real(self, name: TableName) -> bool:
-        return self.part(name)[0] is Part.REAL
+        return self.told(name).part is Part.REAL

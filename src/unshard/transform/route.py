@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import TableName
-from unshard.transform.choice import Choice
+from unshard.transform.choice import Choice, Chosen
 from unshard.transform.extract import Extracted
 
 
@@ -27,15 +27,23 @@ class Router:
 
         Raises ConfigError CONFIG-006, with the rules' names, where two rules of one level match.
         """
-        chosen = self._choice.of_table(name)
+        chosen = self.choice(name)
         if chosen is None:
             return name
-        rule = self._rules[chosen]
+        rule = self._rules[chosen.rule]
         return TableName(rule.target_schema, rule.target_table or name.table)
+
+    def choice(self, name: TableName) -> Chosen | None:
+        """The rule that `route` goes by. Raises ConfigError CONFIG-006."""
+        return self._choice.of_table(name)
+
+    def schema_rule(self, schema: str) -> str | None:
+        """The rule that `route_schema` goes by. Raises ConfigError CONFIG-006."""
+        return self._choice.of_schema(schema)
 
     def route_schema(self, schema: str) -> str:
         """The target's schema for a statement on a schema itself: only schema rules count. Raises CONFIG-006."""
-        chosen = self._choice.of_schema(schema)
+        chosen = self.schema_rule(schema)
         return schema if chosen is None else self._rules[chosen].target_schema
 
     def extracted(self, name: TableName, source: str) -> tuple[Extracted, ...]:
@@ -44,8 +52,8 @@ class Router:
         Expressions are not anchored and heed case, whatever `case-sensitive` says. Raises ConfigError CONFIG-006, and
         CONFIG-016 where an expression doesn't match: rows of several tables would get one empty value.
         """
-        chosen = self._choice.of_table(name)
-        return () if chosen is None else tuple(self._parts(chosen, name, source))
+        chosen = self.choice(name)
+        return () if chosen is None else tuple(self._parts(chosen.rule, name, source))
 
     def _parts(self, chosen: str, name: TableName, source: str) -> Iterator[Extracted]:
         rule = self._rules[chosen]

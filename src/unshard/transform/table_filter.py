@@ -19,11 +19,16 @@ class TableFilter:
         flags = 0 if case_sensitive else re.IGNORECASE
         parsed = [parse_rule(text) for text in rules]
         self._rules = tuple(
-            (rule.taken, re.compile(rule.schema, flags), re.compile(rule.table, flags)) for rule in reversed(parsed)
+            (text, rule.taken, re.compile(rule.schema, flags), re.compile(rule.table, flags))
+            for text, rule in reversed(list(zip(rules, parsed, strict=True)))
         )
 
     def takes(self, name: TableName) -> bool:
-        for taken, schema, table in self._rules:
+        return self.judge(name)[0]
+
+    def judge(self, name: TableName) -> tuple[bool, str]:
+        """`takes`, and the rule that decides; empty where none matches."""
+        for text, taken, schema, table in self._rules:
             if schema.search(name.schema) and table.search(name.table):
-                return taken
-        return False
+                return taken, text
+        return False, ""

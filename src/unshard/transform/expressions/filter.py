@@ -101,13 +101,14 @@ class ExpressionFilters:
 
     def of_table(self, table: Table) -> tuple[ExpressionFilter, ...]:
         """The rules for it, in order. Raises ConfigError CONFIG-020 and CONFIG-021 (a column that isn't there)."""
-        return tuple(self._made(name, rule, table) for name, rule in self._matching(table.name))
+        return tuple(self._made(name, rule, table) for name, rule in self.matching(table.name))
 
     def tables(self) -> list[tuple[str, TableName]]:
         """Each rule and the table that it names, as they are written."""
         return [(name, TableName(rule.schema_, rule.table)) for name, rule in self._rules.items()]
 
-    def _matching(self, name: TableName) -> Iterator[tuple[str, ExpressionFilterRule]]:
+    def matching(self, name: TableName) -> Iterator[tuple[str, ExpressionFilterRule]]:
+        """The rules that are for the table, in order, each with its name."""
         for rule_name, rule in self._rules.items():
             own, other = (rule.schema_, rule.table), (name.schema, name.table)
             if own == other or (not self._case_sensitive and _lower(own) == _lower(other)):

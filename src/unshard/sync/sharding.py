@@ -1,0 +1,48 @@
+"""Statements that would change tables of others too: DDL of merged tables, DROP of a shared schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from unshard.ddl.pieces import Rules
+from unshard.ddl.statement import Ddl, Kind
+from unshard.errors import SyncError
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
+
+_FOR_ALL = frozenset({Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE})
+"""Kinds that change no rows of another table."""
+
+
+def refuse_merged(ddl: Ddl, known: Collection[TableName], rules: Rules, merged: Callable[[TableName], bool]) -> None:
+    """Raises SyncError SYNC-011 for an operation on a table that shares its target with others.
+
+    `known` are the source's tables, `merged` tells whether several tables of any source land in that target.
+    """
+    if ddl.kind in _FOR_ALL and not ddl.or_replace:
+        return
+    names: Iterable[TableName] = ddl.tables
+    if ddl.kind is Kind.DROP_DATABASE:
+        names = [name for name in known if name.schema == ddl.schema and name.table]
+    for name in names:
+        target = rules.route(name)
+        if rules.allows(name) and merged(target):
+            place = replace(ddl.context.where, table=str(name))
+            raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
+
+
+def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: Rules) -> None:
+    """DROP DATABASE may take only tables that came from this very schema; others may share the target's.
+
+    Raises SyncError SYNC-011.
+    """
+    target = rules.route_schema(ddl.schema)
+    own = {rules.route(name) for name in names if name.schema == ddl.schema and rules.allows(name)}
+    found = rows(connection, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (target,))
+    shared = sorted(table for (table,) in found if TableName(target, table) not in own)
+    if shared:
+        place = replace(ddl.context.where, table=ddl.schema)
+        cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
+        raise SyncError("SYNC-011", place, cause=cause, values={"target": target})
