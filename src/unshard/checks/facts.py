@@ -193,8 +193,8 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     takes, helpers = taken(config), online_tables(config)
     listed = tuple(table for table in everything if takes(table.name))
     names = {table.name for table in listed}
-    parts = ((table.name, *helpers.part(table.name)) for table in everything)
-    ghosts = tuple(name for name, part, real in parts if part is Part.GHOST and takes(real))
+    told = ((table.name, helpers.told(table.name)) for table in everything)
+    ghosts = tuple(name for name, helper in told if helper.part is Part.GHOST and takes(helper.table))
     tables = ask(end.endpoint, "source", sorted({name.schema for name in names}))
     return SourceFacts(
         config,
