@@ -11,7 +11,7 @@ KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
-setup: $(VENV)/.kernels ## system packages, .venv with pinned libraries, compiled kernels; done by the others too
+setup: $(VENV)/.kernels $(VENV)/.class-archive ## system packages, .venv with pinned libraries, compiled kernels; done by the others too
 
 build: setup ## compile the kernels that changed
 
@@ -60,4 +60,8 @@ $(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
 
 $(VENV)/.kernels: $(KERNELS) $(VENV)/.package
 	@$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
+
+$(VENV)/.class-archive: $(VENV)/.package | $(VENV)/.kernels
+	@$(BIN)/python -m unshard.spark.class_archive
 	@touch $@
