@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, TaskRun
-from unshard.errors import ConfigError
+from unshard.errors import ConfigError, SyncError
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -72,6 +72,33 @@ def test_a_column_that_a_ddl_takes_away_pauses_the_task(
     assert isinstance(error, ConfigError)
     assert error.code == "CONFIG-021"
     assert error.where.table == table
+
+
+def test_an_image_that_lacks_the_column_stops_the_task_until_the_rule_is_taken_out(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """The batch is open by then, but nothing of it is applied: other rules may take it up."""
+    table = f"{schema}.orders"
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {table} (id INT PRIMARY KEY, v INT, w INT)")
+    source_server.run(f"INSERT INTO {table} VALUES (1, 1, 1), (2, 2, 2)")
+    rules = {"r": {"delete-value-expr": "v = 1"}}
+    with TaskRun(files(tmp_path, schema, source_server, target_server, rules), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+    source_server.run(
+        "SET @@session.binlog_row_image = 'MINIMAL'",
+        f"INSERT INTO {table} VALUES (3, 3, 3)",
+        f"DELETE FROM {table} WHERE id = 1",
+    )
+    for _ in range(2):
+        with (
+            pytest.raises(SyncError, match="SYNC-019"),
+            TaskRun(files(tmp_path, schema, source_server, target_server, rules), spark) as run,
+        ):
+            raise run.error()
+    with TaskRun(files(tmp_path, schema, source_server, target_server, {}), spark) as run:
+        run.catch_up()
+    assert target_server.query(f"SELECT * FROM {table} ORDER BY id") == [(2, 2, 2), (3, 3, 3)]
 
 
 @pytest.mark.parametrize(

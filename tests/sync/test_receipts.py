@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,11 +62,39 @@ def test_an_open_batch_outlives_its_driver_with_its_chunks(connection: Any, meta
     assert advance(connection, meta, second.epoch, 2) == 1
 
 
+def test_a_batch_of_which_nothing_is_applied_is_taken_back(connection: Any, meta: MetaTables) -> None:
+    first = receipts.claim(connection, meta, "s'1")
+    receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 2)
+    second = receipts.claim(connection, meta, "s'1")
+    assert (second.open_batch, second.batch_id) == (None, 1)
+    assert advance(connection, meta, first.epoch, 1) == 0
+    receipts.open_batch(connection, meta, "s'1", second.epoch, replace(BATCH, batch_id=2), 2)
+    assert receipts.applied(connection, meta, "s'1", 1, second.epoch, 2) == Applied(0)
+    assert advance(connection, meta, second.epoch, 1) == 0, "of the batch before"
+
+
+@pytest.mark.parametrize("reached", [Applied(0, 1), Applied(1)])
+def test_a_batch_that_is_begun_stays_open(connection: Any, meta: MetaTables, reached: Applied) -> None:
+    first = receipts.claim(connection, meta, "s'1")
+    receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 2)
+    with connection.cursor() as cursor:
+        cursor.execute(receipts.advance_statement(meta, "s'1", 1, first.epoch, 1, Applied(0), reached))
+    assert receipts.claim(connection, meta, "s'1").open_batch == BATCH
+
+
+def test_an_open_statement_stays_open(connection: Any, meta: MetaTables) -> None:
+    first = receipts.claim(connection, meta, "s'1")
+    statement = replace(BATCH, plan={"kind": "ddl", "end_gtid": ""})
+    receipts.open_batch(connection, meta, "s'1", first.epoch, statement, 0)
+    assert receipts.claim(connection, meta, "s'1").open_batch == statement
+
+
 def test_a_zombie_can_neither_advance_nor_open_nor_close(connection: Any, meta: MetaTables) -> None:
     first = receipts.claim(connection, meta, "s'1")
     receipts.open_batch(connection, meta, "s'1", first.epoch, BATCH, 1)
+    assert advance(connection, meta, first.epoch, 1) == 1
     second = receipts.claim(connection, meta, "s'1")
-    assert advance(connection, meta, first.epoch, 1) == 0
+    assert advance(connection, meta, first.epoch, 2) == 0
     with pytest.raises(SyncError, match="SYNC-001"):
         receipts.applied(connection, meta, "s'1", 0, first.epoch, 1)
     with pytest.raises(SyncError, match="SYNC-001"):

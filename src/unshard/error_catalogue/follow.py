@@ -45,7 +45,7 @@ SYNC: dict[str, Entry] = {
         "make the target's columns fit (see why), then start again",
     ),
     "SYNC-008": Entry(
-        "the open batch was planned with other structures or rules than now",
+        "the batch that is half applied was planned with other structures or rules than now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",
     ),
     "SYNC-009": Entry(

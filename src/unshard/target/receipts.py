@@ -2,15 +2,16 @@
 
 | step | who | in one transaction |
 |---|---|---|
-| claim | driver, at start | `epoch` goes up by one: every older attempt is a zombie from here |
+| claim | driver, at start | `epoch` goes up by one: every older attempt is a zombie from here. An open batch of rows \
+of which nothing is applied is taken back |
 | open | driver | the plan is written, every partition row is set to (epoch, batch, chunk 0) |
 | chunk k | a partition | the row moves from k-1 to k, and the chunk's rows are written |
 | piece of k | a partition, where k is too large | `step` moves on by the changes written; the last piece as *chunk* |
 | close | driver | the checkpoint moves to the batch's end, the batch is marked done |
 
-If it dies: before *open*, the batch was never there; between *open* and *close*, the next start finds the open
-plan, and partitions skip the chunks, and of the next one the changes, that their row already counts; after *close*,
-the next batch begins.
+If it dies: before *open*, the batch was never there; between *open* and the first chunk, the next start plans anew,
+by the rules of then; between that and *close*, it finds the open plan, and partitions skip the chunks, and of the next
+one the changes, that their row already counts; after *close*, the next batch begins.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class Applied(NamedTuple):
 
 
 def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
-    """Take the source over: one transaction that raises its epoch. Called by a driver once at its start."""
+    """Take the source over: one transaction that raises its epoch. Called by a driver once at its start.
+
+    A batch of rows of which nothing is applied is open no longer: whoever it stopped may mend its rules and go on.
+    """
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute(
@@ -68,11 +72,26 @@ def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
         )
         epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state = cursor.fetchone()
         cursor.execute(f"UPDATE {meta.partition} SET epoch = %s WHERE source = %s", (epoch, source))
+        found = None
+        if state == "open":
+            begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
+            found = OpenBatch(batch_id, begin, end, json.loads(plan))
+            if found.plan["kind"] == "rows" and not _is_begun(cursor, meta, source, batch_id):
+                mark_done(cursor, meta, source, epoch, batch_id)
+                found = None
         cursor.execute("COMMIT")
-    if state == "done":
-        return Claim(epoch, batch_id, None)
-    begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
-    return Claim(epoch, batch_id, OpenBatch(batch_id, begin, end, json.loads(plan)))
+    return Claim(epoch, batch_id, found)
+
+
+def _is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:
+    """Whether any change of the batch is applied. Only behind the epoch's rise: nothing can be added from there on."""
+    # FOR UPDATE: TiDB would else answer as of the transaction's begin, and miss what a zombie had just committed
+    cursor.execute(
+        f"SELECT part FROM {meta.partition} WHERE source = %s AND batch_id = %s AND (chunk > 0 OR step > 0)"
+        " LIMIT 1 FOR UPDATE",
+        (source, batch_id),
+    )
+    return cursor.fetchone() is not None
 
 
 def open_batch_gtid(connection: Any, meta: MetaTables, source: str) -> str:
