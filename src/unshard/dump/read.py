@@ -13,9 +13,14 @@ import pyarrow.compute as pc
 from unshard.errors import DumpError, Where
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
-from unshard.mysql.types import CHARACTERS, MEMBERS, arrow_type
+from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type
 
 FETCH_ROWS = 2_000
+FETCH_BYTES = 8 << 20
+"""A batch ends with the row that brings it so far."""
+
+_LONG_BYTES = 1 << 10
+_BOUNDLESS = frozenset({"json"}) | GEOMETRIES
 _APPROXIMATE = frozenset({"float", "double"})
 
 
@@ -58,7 +63,7 @@ def _own_charset(column: Column) -> str | None:
 
 
 def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one SELECT; memory holds FETCH_ROWS of them.
+    """Stream the rows of one SELECT; memory holds FETCH_ROWS of them, of long ones about FETCH_BYTES.
 
     `connection` gives bytes (`text=False`). Driver errors come as they are. A caller that stops early must close
     the connection, as the rest of the result is still on the wire.
@@ -66,9 +71,32 @@ def read_rows(connection: Any, table: Table, conditions: Sequence[str] = ()) -> 
     schema = dump_schema(table)
     connection.query(select(table, conditions).encode())
     result = connection.use_result()
+    longest = [_longest(column) for column in dumped_columns(table)]
+    at_once = max(1, min(FETCH_ROWS, FETCH_BYTES // max(sum(longest), 1)))
+    long = [place for place, size in enumerate(longest) if size > _LONG_BYTES]
     with _no_cycle_search():
-        while found := result.fetch_row(FETCH_ROWS, 0):
+        while found := _fetched(result, at_once, long):
             yield to_batch(found, schema, table)
+
+
+def _longest(column: Column) -> int:
+    """Bytes that a text or binary value may have at most."""
+    if column.type in _BOUNDLESS:
+        return FETCH_BYTES
+    return column.length * (4 if column.type in ("char", "varchar") else 1)
+
+
+def _fetched(result: Any, at_once: int, long: Sequence[int]) -> Sequence[tuple[bytes | None, ...]]:
+    """The next rows: FETCH_ROWS of them, or fewer that have FETCH_BYTES in their `long` columns; none at the end.
+
+    The driver is asked for `at_once` at a time: as many as stay below FETCH_BYTES were each as long as it may be.
+    """
+    rows: list[tuple[bytes | None, ...]] = []
+    size = 0
+    while len(rows) < FETCH_ROWS and size < FETCH_BYTES and (found := result.fetch_row(at_once, 0)):
+        rows += found
+        size += sum(len(row[place] or b"") for place in long for row in found)
+    return rows
 
 
 @contextmanager

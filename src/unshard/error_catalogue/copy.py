@@ -83,8 +83,9 @@ LOAD: dict[str, Entry] = {
         " meta-schema",
     ),
     "LOAD-009": Entry(
-        "a statement of {size} bytes is over the target's max_allowed_packet of {limit}",
-        "raise max_allowed_packet on the target, then resume",
+        "a single row is larger than the target takes in one statement or transaction; it begins with {row}",
+        "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"
+        " `txn-entry-size-limit`, `txn-total-size-limit`), then resume; a binary value takes twice its size",
     ),
     "LOAD-010": Entry(
         "the load ended with {count} file(s) unfinished",

@@ -1,7 +1,8 @@
 """How far the load is, kept in the target: one row a data file, moved on in the transaction that loads its rows.
 
-A piece is committed together with `piece = k … WHERE piece = k-1 AND epoch = e`. When that finds no row, either the
-piece was loaded by an earlier attempt, or a newer process has taken the load over and this one must stop.
+A piece is committed together with `piece = k … WHERE piece = k-1 AND step = 0 AND epoch = e`. When that finds no row,
+either the piece was loaded by an earlier attempt, or a newer process has taken the load over and this one must stop.
+`step` counts the rows of the next piece that are in the target: a piece is committed in parts where it is too large.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import MySQLdb
+
 from unshard.errors import LoadError, Where
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
+from unshard.target.meta import DUPLICATE_COLUMN
 
 _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -21,6 +25,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     dump VARCHAR(32) NOT NULL,
     epoch BIGINT NOT NULL,
     piece BIGINT NOT NULL,
+    step BIGINT NOT NULL DEFAULT 0,
     done_bytes BIGINT NOT NULL,
     done_rows BIGINT NOT NULL,
     size BIGINT NOT NULL,
@@ -42,10 +47,11 @@ INIT, RUNNING, FINISHED = "init", "running", "finished"
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Where one file's load stands: pieces done, bytes of SQL done, rows done."""
+    """Where one file's load stands: pieces done, rows of the next piece done, bytes of SQL done, rows done."""
 
     epoch: int
     piece: int
+    step: int
     offset: int
     done_rows: int
     size: int
@@ -73,8 +79,19 @@ class LoadTables:
         """Create what is missing. Idempotent."""
         rows(connection, f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
         rows(connection, _CHUNK.format(name=self.chunk))
+        self._bring_up_to_date(connection)
         rows(connection, _STATUS.format(name=self.status))
         rows(connection, f"INSERT IGNORE INTO {self.status} VALUES (%s, %s, %s)", (self.task, self.source, INIT))
+
+    def _bring_up_to_date(self, connection: Any) -> None:
+        """Add the column that a table of an earlier version lacks."""
+        asked = "SELECT 1 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        if not rows(connection, f"{asked} AND COLUMN_NAME = 'step'", (self.schema, f"{self.task}_load_chunk")):
+            try:
+                rows(connection, f"ALTER TABLE {self.chunk} ADD COLUMN step BIGINT NOT NULL DEFAULT 0 AFTER piece")
+            except MySQLdb.Error as error:
+                if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
+                    raise
 
     def exist(self, connection: Any) -> bool:
         """Whether `create` has been there."""
@@ -123,7 +140,10 @@ class LoadTables:
         values = [(self.source, name, dump, epoch, size) for name, size in sizes]
         with connection.cursor() as cursor:
             cursor.executemany(
-                f"INSERT IGNORE INTO {self.chunk} VALUES (%s, %s, %s, %s, 0, 0, 0, %s, FALSE, NOW())", values
+                f"INSERT IGNORE INTO {self.chunk}"
+                " (source, file, dump, epoch, piece, done_bytes, done_rows, size, finished)"
+                " VALUES (%s, %s, %s, %s, 0, 0, 0, %s, FALSE)",
+                values,
             )
         rows(connection, "COMMIT")
         return epoch
@@ -132,7 +152,8 @@ class LoadTables:
         """Every file of the source, by name."""
         found = rows(
             connection,
-            f"SELECT file, epoch, piece, done_bytes, done_rows, size, finished FROM {self.chunk} WHERE source = %s",
+            "SELECT file, epoch, piece, step, done_bytes, done_rows, size, finished"
+            f" FROM {self.chunk} WHERE source = %s",
             (self.source,),
         )
         return {str(name): _state(numbers) for name, *numbers in found}
@@ -140,19 +161,31 @@ class LoadTables:
     def state(self, connection: Any, file: str) -> FileState | None:
         found = rows(
             connection,
-            "SELECT epoch, piece, done_bytes, done_rows, size, finished"
+            "SELECT epoch, piece, step, done_bytes, done_rows, size, finished"
             f" FROM {self.chunk} WHERE source = %s AND file = %s",
             (self.source, file),
         )
         return _state(found[0]) if found else None
 
-    def advance(self, connection: Any, file: str, epoch: int, piece: int, offset: int, *, finished: bool) -> bool:
-        """Move the file on to `piece` inside the open transaction; False where it was not at the piece before."""
+    def advance(
+        self,
+        connection: Any,
+        file: str,
+        epoch: int,
+        before: tuple[int, int],
+        after: tuple[int, int, int | None],
+        *,
+        done: bool,
+    ) -> bool:
+        """Move the file on inside the open transaction; False where it was not at `before` (piece, step).
+
+        `after` is piece, step and offset, None within a piece; `done` tells that nothing comes behind.
+        """
         with connection.cursor() as cursor:
             found = cursor.execute(
-                f"UPDATE {self.chunk} SET piece = %s, done_bytes = %s, finished = %s"
-                " WHERE source = %s AND file = %s AND epoch = %s AND piece = %s",
-                (piece, offset, finished, self.source, file, epoch, piece - 1),
+                f"UPDATE {self.chunk} SET piece = %s, step = %s, done_bytes = COALESCE(%s, done_bytes), finished = %s"
+                " WHERE source = %s AND file = %s AND epoch = %s AND piece = %s AND step = %s",
+                (*after, done, self.source, file, epoch, *before),
             )
         return bool(found == 1)
 
@@ -166,5 +199,5 @@ class LoadTables:
 
 
 def _state(row: Sequence[Any]) -> FileState:
-    epoch, piece, offset, done_rows, size, finished = row
-    return FileState(int(epoch), int(piece), int(offset), int(done_rows), int(size), bool(finished))
+    epoch, piece, step, offset, done_rows, size, finished = row
+    return FileState(int(epoch), int(piece), int(step), int(offset), int(done_rows), int(size), bool(finished))

@@ -26,12 +26,17 @@ PIECE_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1."""
+    """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1.
+
+    A part of one (`load.split`) has its rows from number `start` on, up to `end`; None where that is the piece's own.
+    """
 
     number: int
     offset: int
     statements: tuple[bytes, ...]
     last: bool
+    start: int = 0
+    end: int | None = None
 
 
 def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[Piece]:

@@ -150,6 +150,17 @@ class Rewriter:
         return b"".join([*out, values[last:]])
 
 
+def row_spans(statement: bytes, where: Where) -> tuple[bytes, list[tuple[int, int]]]:
+    """The statement up to its first row, and by row the (start, end) of its text with the brackets.
+
+    Raises LoadError LOAD-003 for what is no list of rows.
+    """
+    head = _INSERT.match(statement)
+    if head is None or _ROWS.fullmatch(statement, head.end()) is None:
+        raise LoadError("LOAD-003", where, values={"statement": statement[:100].decode(errors="replace")})
+    return head[0], [found.span() for found in _ROW.finditer(statement, head.end())]
+
+
 def rows_of(values: bytes, width: int, where: Where) -> Iterator[list[tuple[int, int]]]:
     """For each row of a VALUES list the (start, end) of its literals. Raises LoadError LOAD-003 for a wrong count."""
     depth, begin = 0, 0

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import MySQLdb
 
 from unshard.crash_point import reach
-from unshard.errors import LoadError, UnshardError, Where
+from unshard.errors import LoadError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.pieces import Piece
+from unshard.load.split import behind, smaller, too_large
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
@@ -31,6 +33,7 @@ SESSION = {
 """DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
 the load where leniency would change a value."""
 
+TOO_LARGE = "TARGET-007"
 _DUPLICATE, _CUT = 1062, 1265
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
@@ -72,10 +75,26 @@ class Writer:
     def apply(self, piece: Piece, destination: Destination) -> None:
         """Load one piece and its checkpoint in one transaction, unless an earlier attempt has.
 
+        What is too large for the target in one transaction or statement goes in smaller ones, down to one row.
+
         Raises LoadError: LOAD-005 duplicate key, LOAD-006 a value that would change, LOAD-007 zombie, LOAD-009 a
-        statement too large; TargetError when the target stays out of reach.
+        row too large; TargetError when the target stays out of reach.
         """
-        retrying(lambda: self._guarded(destination, lambda: self._attempt(piece, destination)))
+        waiting = [piece]
+        while waiting:
+            part = waiting.pop()
+            attempt = partial(self._guarded, destination, partial(self._attempt, part, destination))
+            try:
+                rest = retrying(attempt)
+            except UnshardError as error:
+                if error.code != TOO_LARGE:
+                    raise
+                parts = smaller(part, destination.where)
+                if not parts:
+                    raise too_large(part, destination.where, error.cause) from error
+                waiting.extend(reversed(parts))
+                continue
+            waiting.extend([rest] if rest is not None else [])
 
     def _guarded(self, destination: Destination, work: Callable[[], Result]) -> Result:
         """Run `work`; after any failure the connection is in doubt and is closed."""
@@ -94,28 +113,39 @@ class Writer:
             raise LoadError("LOAD-007", destination.where)
         return state
 
-    def _attempt(self, piece: Piece, destination: Destination) -> None:
+    def _attempt(self, part: Piece, destination: Destination) -> Piece | None:
+        """One transaction; or none, and what of the part is still to do, where an earlier attempt was here."""
         connection = self._connection(destination)
+        self._check_packets(part, destination)
         reach("load-piece-before")
         connection.query(b"BEGIN")
-        if not self._tables.advance(
-            connection, destination.file, self._epoch, piece.number, piece.offset, finished=piece.last
-        ):
+        before = (part.number - 1, part.start)
+        after: tuple[int, int, int | None] = (part.number, 0, part.offset)
+        if part.end is not None:
+            after = (part.number - 1, part.end, None)
+        done = part.last and part.end is None
+        if not self._tables.advance(connection, destination.file, self._epoch, before, after, done=done):
             connection.query(b"ROLLBACK")
-            if self._state(destination).piece < piece.number:
+            state = self._state(destination)
+            if (state.piece, state.step) < before:
                 raise LoadError("LOAD-007", destination.where)
-            return
-        count = sum(self._insert(connection, statement, destination) for statement in piece.statements)
+            return behind(part, state.step, destination.where) if state.piece == before[0] else None
+        count = sum(self._insert(connection, statement, destination) for statement in part.statements)
         self._tables.count_rows(connection, destination.file, count)
         reach("load-piece-commit")
         connection.query(b"COMMIT")
         reach("load-piece-after")
+        return None
+
+    def _check_packets(self, part: Piece, destination: Destination) -> None:
+        """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
+        longest = max((len(statement) for statement in part.statements), default=0)
+        if longest + 64 > self._packet:
+            cause = f"a statement of {longest} bytes; max_allowed_packet takes {self._packet}"
+            raise TargetError(TOO_LARGE, destination.where, cause)
 
     def _insert(self, connection: Any, statement: bytes, destination: Destination) -> int:
         """Run one INSERT; the number of rows that it listed."""
-        if len(statement) + 64 > self._packet:
-            values = {"size": len(statement), "limit": self._packet}
-            raise LoadError("LOAD-009", destination.where, values=values)
         connection.query(statement)
         info = connection.info() or b""  # before SHOW WARNINGS, which would replace it
         if connection.warning_count():
