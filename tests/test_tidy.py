@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "unshard"
 
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli"}),
-    frozenset({"worker"}),
+    frozenset({"explain", "worker"}),
     frozenset({"spark"}),
     frozenset({"checks", "dump", "load", "relay", "sync"}),
     frozenset({"source", "target", "transform", "ddl", "binlog"}),

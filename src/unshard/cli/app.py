@@ -74,6 +74,35 @@ def status(
 
 
 @app.command()
+def explain(
+    task: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file, in DM's format.")],
+    source: Annotated[
+        list[Path] | None,
+        typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; each has filters of its own."),
+    ] = None,
+    source_id: Annotated[str | None, typer.Option(metavar="ID", help="Only this source; else every one.")] = None,
+    table: Annotated[str | None, typer.Option(metavar="DB.T", help="A table of the source.")] = None,
+    sql: Annotated[str | None, typer.Option(metavar="STATEMENT", help="A statement, as on the source.")] = None,
+    schema: Annotated[str, typer.Option(metavar="DB", help="Default schema of the statement.")] = "",
+    sql_mode: Annotated[str, typer.Option(metavar="MODES", help="Its sql_mode, names with commas.")] = "",
+    connect: Annotated[bool, typer.Option("--connect", help="Ask both ends for structures; needs --source.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Explain a table or a statement: which rule of each kind decides, and the SQL on the target.
+
+    From the files alone; no server is asked but with --connect, which changes nothing: DDL is tried on empty copies in
+    scratch schemas of the target, as a run does. Exit code 0: explained, also where the task would stop, 1: an error,
+    2: wrong use.
+    """
+    from unshard.cli.explain import Wish, show_explanation
+
+    if (table is None) == (sql is None):
+        raise typer.BadParameter("give either --table or --sql")
+    wish = Wish(task, source or (), source_id, table, sql, schema, sql_mode, connect, as_json)
+    guarded(lambda: show_explanation(wish, Console()))
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
     seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,

@@ -51,6 +51,8 @@ _MARIADB_MODES: Mapping[int, str] = {
     34: "TIME_ROUND_FRACTIONAL",
 }
 _MYSQL_MODES: Mapping[int, str] = {32: "TIME_TRUNCATE_FRACTIONAL"}
+MODE_NAMES = frozenset({*_MODES.values(), *_MARIADB_MODES.values(), *_MYSQL_MODES.values()})
+"""Every sql_mode that either server knows."""
 
 STRICT_MODES = frozenset(
     {

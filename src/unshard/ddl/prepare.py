@@ -62,10 +62,14 @@ def prepare(
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
-    run = [part for piece in found for part in piece.run if not _made_by_hand(part, rules)]
-    statements = [_for_target(connection, part, changes, rules) for part in run]
+    statements = [_for_target(connection, part, changes, rules) for part in to_run(found, rules)]
     kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
     return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
+
+
+def to_run(found: Sequence[Piece], rules: Rules) -> list[Ddl]:
+    """What of the pieces is run on the target, in the source's names and in order."""
+    return [part for piece in found for part in piece.run if not _made_by_hand(part, rules)]
 
 
 def _known(found: Sequence[Piece], tracker: SchemaTracker) -> list[Piece]:

@@ -67,6 +67,18 @@ CONFIG: dict[str, Entry] = {
         "expression filter {rule} is for a table that block-allow-list keeps out, so it can never match",
         "correct schema and table in the rule, or let the table through",
     ),
+    "CONFIG-025": Entry(
+        "`{text}` is no table's name",
+        "write schema.table, each in backticks where it holds anything but letters, digits, _ and $",
+    ),
+    "CONFIG-026": Entry(
+        "source {source} is not in the task's mysql-instances",
+        "name one of them with --source-id: {known}",
+    ),
+    "CONFIG-027": Entry(
+        "`{mode}` is no SQL mode",
+        "write names as SELECT @@sql_mode shows them on the source, with commas between them",
+    ),
 }
 
 CHECK: dict[str, Entry] = {

@@ -64,6 +64,7 @@ class TargetPlan:
     table lives in one partition and keeps the order of all of its changes. Where the key alone doesn't tell which
     changes may pass each other, `ties` are all unique keys, and step *causality* finds those that keep their order.
     Ordered tables of one `family`, which foreign keys connect, keep their order among each other.
+    `why` tells people by what a row is found, and which changes keep their order.
     `bytewise` are key columns whose text has to be compared byte by byte, `documents`
     those that the target holds as JSON, `times` those of `columns` that it may renew by itself with an UPDATE.
     """
@@ -79,6 +80,7 @@ class TargetPlan:
     times: frozenset[str] = frozenset()
     ties: tuple[Tie, ...] = ()
     family: TableName | None = None
+    why: str = field(default="", compare=False)
 
     @property
     def tied(self) -> bool:

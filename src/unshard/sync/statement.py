@@ -32,7 +32,7 @@ from unshard.sync.follow import Ddl
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Account
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
-from unshard.sync.statement_filter import classify_logged, judge_operation
+from unshard.sync.statement_filter import classify_logged, judge_and_log
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
@@ -151,7 +151,7 @@ class Statements:
         if self.tracker.without_effect(parsed):
             return False
         end = work.end.position
-        judge = partial(judge_operation, self.events, parsed)
+        judge = partial(judge_and_log, self.events, parsed)
         found = pieces(parsed, replace(self.rules, judge=judge), self.tracker.get)
         self._refuse_sharding(found, journal)
         prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))

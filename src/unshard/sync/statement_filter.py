@@ -17,19 +17,32 @@ from unshard.model.table import TableName
 from unshard.transform.event_filter import EventFilter, Verdict
 
 _BY_STRUCTURE = (Kind.ALTER_TABLE, Kind.DROP_INDEX)
+_NAMELESS = "no event"
+
+
+def judge_and_log(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> Verdict | None:
+    """`judge_operation`, with a line in the log for what is left out."""
+    verdict = judge_operation(events, whole, part, structure)
+    if verdict is not None:
+        where, names = part.context.where, ", ".join(str(name).removesuffix(".") for name in filtered_names(part))
+        log = logger("sync", source=where.source or "", table=names, binlog=where.position or "")
+        event = event_in(whole, part, structure)
+        named = event.name if event is not None else _NAMELESS
+        log.info("statement left out", rule=verdict.rule, named=named, statement=part.text[:500])
+    return verdict
 
 
 def judge_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: StructureOf) -> Verdict | None:
     """What the filter says of one operation of a statement; None: it is run.
 
     It is left out as soon as one of its tables, old name or new, is filtered. Patterns are tried on the text of the
-    whole statement. Raises DdlError DDL-020 for an action Error. Pure but for the log and what `structure` reads.
+    whole statement. Raises DdlError DDL-020 for an action Error. Pure but for what `structure` reads.
     """
     names = filtered_names(part)
     if not any(events.concerning(name) for name in names):
         return None
     event = event_in(whole, part, structure)
-    named = event.name if event is not None else "no event"
+    named = event.name if event is not None else _NAMELESS
     for name in names:
         verdict = events.judge(name, event, whole.text)
         if verdict is None:
@@ -38,8 +51,6 @@ def judge_operation(events: EventFilter, whole: Ddl, part: Ddl, structure: Struc
         if verdict.action == "Error":
             values = {"rule": verdict.rule, "event": named, "statement": whole.text[:500]}
             raise DdlError("DDL-020", where, values=values)
-        log = logger("sync", source=where.source or "", table=where.table or "", binlog=where.position or "")
-        log.info("statement left out", rule=verdict.rule, named=named, statement=part.text[:500])
         return verdict
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import SyncError, UnshardError, Where
@@ -27,6 +27,9 @@ ODD_COLLATIONS = ("hungarian", "_hu_", "lithuanian", "_lt_", "macce")
 """Parts of the names of collations where `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
 
 _OVERLAPS = "WITHOUT OVERLAPS"
+_FREE = "it has one unique key, whose values are equal just where their texts are: its rows may pass each other"
+_KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"
+_UNLIKE = "its source tables write the values of its keys in different types: all of its changes keep their order"
 
 
 @dataclass(slots=True)
@@ -54,7 +57,10 @@ class TargetTables:
         if self._families is None:
             self._families = self.read_families()
         family = self._families.get(plan.target.name)
-        return plan if family is None else replace(plan, target=replace(plan.target, ordered=True, family=family))
+        if family is None:
+            return plan
+        why = "foreign keys, which the target checks, connect it with others: all changes of these tables keep order"
+        return replace(plan, target=replace(plan.target, ordered=True, family=family, why=why))
 
 
 @dataclass(slots=True)
@@ -126,7 +132,9 @@ class TableRules:
         targets = {plan.target.name for plan in plans if plan.target.tied}
         unlike = {name for name in targets if not _alike(plan for plan in plans if plan.target.name == name)}
         return [
-            replace(plan, target=replace(plan.target, ordered=True)) if plan.target.name in unlike else plan
+            replace(plan, target=replace(plan.target, ordered=True, why=_UNLIKE))
+            if plan.target.name in unlike
+            else plan
             for plan in plans
         ]
 
@@ -186,18 +194,27 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")
-        plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times)
+        plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times, why=_KEYLESS)
         return replace(plan, bytewise=text, documents=json)
     own = tuple(upstream.column(name).name for name in key)
-    plan = TargetPlan(0, target.name, columns, own, times=times)
+    plan = TargetPlan(0, target.name, columns, own, times=times, why=_FREE)
     texts = [target.column(name) for name in key if name.lower() not in plain]
     if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
         return plan
     ties = [_tie(upstream, target, index) for index in target.unique_keys]
     known = tuple(tie for tie in ties if tie is not None)
-    if len(known) < len(ties) or _OVERLAPS in target.create_sql.upper():
-        return replace(plan, ordered=True)
-    return replace(plan, ties=known)
+    if _OVERLAPS in target.create_sql.upper():
+        return replace(plan, ordered=True, why=f"a key of it is {_OVERLAPS}: all of its changes keep their order")
+    if len(known) < len(ties):
+        odd = [index.name for index, tie in zip(target.unique_keys, ties, strict=True) if tie is None]
+        why = f"texts don't tell which rows share a value of {_either(odd)}, so all of its changes keep their order"
+        return replace(plan, ordered=True, why=why)
+    why = f"rows that may share a value of {_either([index.name for index in target.unique_keys])} keep their order"
+    return replace(plan, ties=known, why=why)
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _plain(added: Iterable[Constant]) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.model.table import TableName
-from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.block_allow import BlockAllowList, Passage
 from unshard.transform.online_tables import OnlineTables
 from unshard.transform.table_filter import TableFilter
 
@@ -23,17 +23,30 @@ def allow_list(config: SubtaskConfig) -> BlockAllowList:
 
 def dumped(config: SubtaskConfig) -> Callable[[TableName], bool]:
     """The tables that are dumped: `-B`, `-T` and `-f` stand in for the block-allow list there."""
+    judge = judge_dumped(config)
+    return lambda name: judge(name).passes
+
+
+def judge_dumped(config: SubtaskConfig) -> Callable[[TableName], Passage]:
+    """`dumped`, with what decides: the flag that keeps the table out, else the last one that takes it."""
     databases, tables = set(config.dumper.databases), {TableName(*name) for name in config.dumper.tables}
     chosen = TableFilter(config.dumper.filters, config.case_sensitive) if config.dumper.filters else None
     if not databases and not tables and chosen is None:
-        return allow_list(config).allows
+        return allow_list(config).judge
     everything = BlockAllowList(online=online_tables(config))
-    return lambda name: (
-        everything.allows(name)
-        and (not databases or name.schema in databases)
-        and (not tables or name in tables)
-        and (chosen is None or chosen.takes(name))
-    )
+
+    def judge(name: TableName) -> Passage:
+        found = everything.judge(name)
+        if found.passes and databases:
+            found = Passage(name.schema in databases, "-B")
+        if found.passes and tables:
+            found = Passage(name in tables, "-T")
+        if found.passes and chosen is not None:
+            taken, rule = chosen.judge(name)
+            found = Passage(taken, "--filter", rule)
+        return found
+
+    return judge
 
 
 def taken(config: SubtaskConfig) -> Callable[[TableName], bool]:

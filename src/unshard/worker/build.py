@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unshard.config.subtask import SubtaskConfig
-from unshard.ddl.online import OnlineDdl
-from unshard.ddl.pieces import Rules
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.ddl.without_columns import renamed, without_columns
@@ -20,9 +18,9 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import Endpoint, rows, session
+from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Flavour, identify
+from unshard.mysql.flavour import identify
 from unshard.mysql.structure import families, read_table, table_names
 from unshard.relay.unit import RelayUnit
 from unshard.retry import retrying
@@ -38,26 +36,24 @@ from unshard.sync.flow import LARGEST_BYTES
 from unshard.sync.journal import Journal
 from unshard.sync.plan import Planner
 from unshard.sync.safe_mode import Delivery
-from unshard.sync.statement import SourceTraits, Statements
+from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle
 from unshard.sync.unit import SyncUnit
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapper
-from unshard.transform.event_filter import EventFilter
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
-from unshard.transform.taken import allow_list, dumped, online_tables
-from unshard.worker.known_tables import check_filters, check_rules, marks_of
+from unshard.transform.source_rules import SourceRules
+from unshard.transform.taken import allow_list, dumped
+from unshard.worker.known_tables import check_filters, check_rules, statement_rules
+from unshard.worker.source_traits import read_traits
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask
 from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import UpstreamWatch
 
 Answer = TypeVar("Answer")
-_OFFSET_OF_SYSTEM = """
-SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)
-"""
 
 
 def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Subtask, ...]:
@@ -202,10 +198,8 @@ def _sync(
     fresh: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
-    allow = allow_list(config)
-    router = Router(config.routes, config.case_sensitive)
-    mapper = ColumnMapper(config.column_mappings, config.case_sensitive)
-    events = EventFilter(config.filters, config.source.filters, config.case_sensitive)
+    own = SourceRules.of(config)
+    allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
     journal = Journal(target, meta, name)
 
     targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
@@ -218,16 +212,9 @@ def _sync(
         ),
         schema_default=lambda schema: _schema_default(source, schema),
     )
-    rules = Rules(
-        allow.allows,
-        allow.allows_schema,
-        router.route,
-        router.route_schema,
-        marks=lambda table: marks_of(table, router, mapper, name),
-        online=OnlineDdl(online_tables(config)),
-    )
+    rules = statement_rules(own)
     upstream = _upstream_tables(source)
-    statements = Statements(name, _traits(source), tracker, rules, merged, upstream, events)
+    statements = Statements(name, read_traits(source), tracker, rules, merged, upstream, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
@@ -292,15 +279,3 @@ def _answer(endpoint: Endpoint, question: Callable[[Any], Answer]) -> Answer:
 def _upstream_tables(endpoint: Endpoint) -> frozenset[TableName]:
     with session(endpoint, "source") as connection:
         return frozenset(table_names(connection))
-
-
-def _traits(endpoint: Endpoint) -> SourceTraits:
-    """What statements of this source take from their server. Raises SourceError."""
-    with session(endpoint, "source") as connection:
-        server = identify(connection)
-        ((names, zone),) = rows(connection, "SELECT @@lower_case_table_names, @@global.time_zone")
-        if str(zone).upper() == "SYSTEM":
-            ((seconds,),) = rows(connection, _OFFSET_OF_SYSTEM)
-            sign, minutes = "-" if int(seconds) < 0 else "+", abs(int(seconds)) // 60
-            zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
-        return SourceTraits(server.flavour is Flavour.MARIADB, int(names) == 1, str(zone))

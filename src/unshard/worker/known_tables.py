@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from unshard.ddl.marks import Marks
+from unshard.ddl.online import Kept, OnlineDdl
+from unshard.ddl.pieces import Rules
 from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, session
@@ -13,6 +15,7 @@ from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.extract import constants
 from unshard.transform.route import Router
+from unshard.transform.source_rules import SourceRules
 
 
 def check_rules(
@@ -58,6 +61,18 @@ def check_filters(
                 filters.of_table(table)
             except UnshardError as error:
                 raise error.at(source=source) from None
+
+
+def statement_rules(own: SourceRules, records: Mapping[TableName, tuple[Kept, ...]] | None = None) -> Rules:
+    """A source's rules as statements are asked by; `records` are what waits for its ghosts."""
+    return Rules(
+        own.allow.allows,
+        own.allow.allows_schema,
+        own.router.route,
+        own.router.route_schema,
+        marks=lambda table: marks_of(table, own.router, own.mapper, own.source),
+        online=OnlineDdl(own.online, dict(records or {})),
+    )
 
 
 def marks_of(name: TableName, router: Router, mapper: ColumnMapper, source: str) -> Marks:

@@ -1,0 +1,106 @@
+"""What the servers tell of one source's table or statement, with `--connect`.
+
+It reads. DDL is tried on empty copies in scratch schemas of the target, as a run does; they are dropped at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.online import Records
+from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.tracker import SchemaTracker
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import rows, session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.structure import families, read_table, table_names
+from unshard.sync.statement import SourceTraits
+from unshard.sync.tables import TargetTables
+from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import load_records
+from unshard.transform.source_rules import SourceRules
+from unshard.worker.source_traits import read_traits
+from unshard.worker.upstream_clock import utc_of
+
+Landing = tuple[str, TableName]
+"""A table of a source: (source id, name)."""
+
+
+@dataclass(slots=True)
+class Ends:
+    """Both ends of one source. `names` are the tables of every source of the task that its rules let through."""
+
+    traits: SourceTraits
+    source: Any
+    target: Any
+    tracker: SchemaTracker
+    targets: TargetTables
+    names: Sequence[Landing]
+    route: Callable[[Landing], TableName]
+    records: Records
+    clock: Callable[[str], str | None]
+    _landing: dict[TableName, list[Landing]] = field(default_factory=dict)
+
+    def table(self, name: TableName) -> Table | None:
+        """The source's table as it is now."""
+        return self.tracker.get(name)
+
+    def landing(self, target: TableName) -> list[Landing]:
+        """Every source table that lands in that table of the target."""
+        if not self._landing:
+            for one in self.names:
+                self._landing.setdefault(self.route(one), []).append(one)
+        return self._landing.get(target, [])
+
+    def own_names(self, source: str) -> list[TableName]:
+        return [name for owner, name in self.names if owner == source]
+
+
+def names_of(configs: Sequence[SubtaskConfig]) -> list[Landing]:
+    """The tables that every source has now and its rules let through. Raises SourceError."""
+    found = []
+    for config in configs:
+        allows = SourceRules.of(config).allow.allows
+        with session(to_endpoint(config.source.database), "source") as connection:
+            found += [(config.source_id, name) for name in table_names(connection) if allows(name)]
+    return found
+
+
+@contextmanager
+def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Sequence[Landing]) -> Iterator[Ends]:
+    """Connections to both ends, for one source. Raises SourceError, TargetError, ConfigError CONFIG-004."""
+    source, target = to_endpoint(config.source.database), to_endpoint(config.target)
+    routers = {one.source_id: SourceRules.of(one).router for one in configs}
+    with ExitStack() as stack:
+        upstream = stack.enter_context(session(source, "source"))
+        downstream = stack.enter_context(session(target, "target"))
+        targets = TargetTables(partial(read_table, downstream))
+        if config.target.checks_foreign_keys:
+            targets.read_families = lambda: families(downstream)
+        yield Ends(
+            traits=read_traits(source),
+            source=upstream,
+            target=downstream,
+            tracker=SchemaTracker(
+                ScratchPlace(config.meta_schema, config.name, config.source_id),
+                unknown=partial(read_table, upstream),
+                schema_default=partial(show_create_database, upstream),
+            ),
+            targets=targets,
+            names=names,
+            route=lambda one: routers[one[0]].route(one[1]),
+            records=_records(downstream, config),
+            clock=partial(utc_of, source),
+        )
+
+
+def _records(connection: Any, config: SubtaskConfig) -> Records:
+    """What is kept of ghosts, where the task has been started."""
+    statement = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    ((there,),) = rows(connection, statement, (config.meta_schema, f"{config.name}_onlineddl"))
+    return load_records(connection, MetaTables(config.meta_schema, config.name), config.source_id) if there else {}

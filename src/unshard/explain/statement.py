@@ -1,0 +1,169 @@
+"""What becomes of a statement of one source: its pieces, what each rule says of them, and the SQL on the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from unshard.ddl.context import Context
+from unshard.ddl.pieces import BLOCK_ALLOW, Piece, Rules, StructureOf, all_pieces
+from unshard.ddl.prepare import prepare, to_run
+from unshard.ddl.rewrite import routed, split
+from unshard.ddl.statement import Ddl, Kind, Skipped
+from unshard.errors import UnshardError, Where
+from unshard.explain import names
+from unshard.explain.ends import Ends
+from unshard.explain.finding import LEFT_OUT, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
+from unshard.model.position import Position
+from unshard.model.table import Table, TableName
+from unshard.sync.sharding import refuse_merged, refuse_shared_schema
+from unshard.sync.statement_filter import classify_logged, event_in, filtered_names, judge_operation
+from unshard.transform.source_rules import SourceRules
+from unshard.worker.known_tables import statement_rules
+
+SKIPPED, NOTHING, RUNS = "skipped", "nothing", "runs"
+_NOTHING_KEPT = "DDL-025"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A statement, and the session that it is run in upstream. `mariadb` counts where no server is asked."""
+
+    sql: str
+    schema: str = ""
+    sql_mode: str = ""
+    mariadb: bool = True
+
+
+def explain_statement(rules: SourceRules, asked_for: Asked, ends: Ends | None) -> Explained:
+    """The way of a statement past the rules. Without `ends` pure; no structure is known then."""
+    context = Context(asked_for.schema, asked_for.sql_mode, mariadb=asked_for.mariadb, where=Where(source=rules.source))
+    if ends is not None:
+        traits = ends.traits
+        context = replace(context, mariadb=traits.mariadb, lower_case_names=traits.lower_case_names)
+    try:
+        parsed = classify_logged(asked_for.sql, context, rules.events)
+    except UnshardError as error:
+        return _stops(rules, error, (Group("", (stopped("parsed", error),)),))
+    if isinstance(parsed, Skipped):
+        text = f"passed over: {parsed.reason}"
+        group = Group("", (Finding("parsed", SKIPPED, text, parsed.reason),))
+        return Explained(rules.source, SKIPPED, f"nothing is run, it is {text}", (group,))
+    return _explain(rules, parsed, ends)
+
+
+def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
+    structure: StructureOf = ends.table if ends is not None else _unknown
+    own = statement_rules(rules, ends.records if ends is not None else None)
+    own = replace(own, judge=partial(judge_operation, rules.events, parsed))
+    groups = [Group("", (_parsed(parsed),))]
+    if ends is not None and _without_effect(parsed, ends):
+        text = "IF NOT EXISTS: what it makes is there, so it did nothing upstream"
+        groups.append(Group("", (Finding("effect", NOTHING, text),)))
+        return Explained(rules.source, NOTHING, f"nothing is run: {text}", tuple(groups))
+    try:
+        found = all_pieces(parsed, own, structure)
+    except UnshardError as error:
+        alone = [Piece(single, (single,)) for single in split(parsed)]
+        groups += [_group(rules, parsed, piece, structure) for piece in alone]
+        if error.code == _NOTHING_KEPT and ends is None:
+            text = "what was run on the ghost is run on the table; --connect reads it from the target"
+            groups.append(Group("", (Finding("online-ddl", "unknown", text),)))
+            return Explained(rules.source, "unknown", text, tuple(groups))
+        return _stops(rules, error, tuple(groups))
+    groups += [_group(rules, parsed, piece, structure) for piece in found]
+    kept = [piece for piece in found if not piece.dropped]
+    if not to_run(kept, own):
+        return Explained(rules.source, NOTHING, f"nothing is run: {_why_nothing(found)}", tuple(groups))
+    return _on_target(rules, own, kept, groups, ends)
+
+
+def _on_target(
+    rules: SourceRules, own: Rules, kept: Sequence[Piece], groups: list[Group], ends: Ends | None
+) -> Explained:
+    """The statements as they are run there, and what stops the task in front of them."""
+    refused = None
+    if ends is not None:
+        shared, refused = asked("sharding", lambda: _sharding(rules, own, kept, ends))
+        groups.append(Group("", tuple(shared)))
+    else:
+        text = "not known without --connect: a table that shares its target with others stops the task (SYNC-011)"
+        groups.append(Group("", (Finding("sharding", "unknown", text),)))
+    try:
+        texts = _written(own, kept, ends)
+    except UnshardError as error:
+        return _stops(rules, refused or error, (*groups, Group("", (stopped("target", error),))))
+    written = tuple(Written(text) for text in texts)
+    if refused is not None:
+        return replace(_stops(rules, refused, tuple(groups)), written=written, by_hand=True)
+    count = "one statement" if len(written) == 1 else f"{len(written)} statements"
+    return Explained(rules.source, RUNS, f"runs {count} on the target", tuple(groups), written)
+
+
+def _stops(rules: SourceRules, error: UnshardError, groups: tuple[Group, ...]) -> Explained:
+    return Explained(rules.source, STOPS, f"the task stops with {error.code}", groups, error=error)
+
+
+def _written(own: Rules, kept: Sequence[Piece], ends: Ends | None) -> list[str]:
+    if ends is None:
+        return [routed(ddl, own.route, own.route_schema).text for ddl in to_run(kept, own)]
+    at = Position("", 0)
+    prepared = prepare(ends.target, kept, ends.tracker, own, at, at)
+    return [step.statement for step in prepared.intent.steps] if prepared.intent is not None else []
+
+
+def _sharding(rules: SourceRules, own: Rules, kept: Sequence[Piece], ends: Ends) -> list[Finding]:
+    """Raises SyncError SYNC-011 as a run does."""
+    known = ends.own_names(rules.source)
+    for ddl in (part for piece in kept for part in piece.run):
+        if ddl.kind is Kind.DROP_DATABASE:
+            refuse_shared_schema(ends.target, ddl, known, own)
+        refuse_merged(ddl, known, own, lambda target: len(ends.landing(target)) > 1)
+    return [Finding("sharding", TAKEN, "no other table lands where it does")]
+
+
+def _without_effect(parsed: Ddl, ends: Ends) -> bool:
+    for name in parsed.tables:
+        ends.table(name)
+    return ends.tracker.without_effect(parsed)
+
+
+def _parsed(ddl: Ddl) -> Finding:
+    on = f"schema {ddl.schema}" if ddl.kind.on_schema else ", ".join(map(str, ddl.tables))
+    facts = {"schema": ddl.schema, "tables": [str(name) for name in ddl.tables]}
+    return Finding("parsed", ddl.kind.value, f"{ddl.kind} on {on}; no built-in rule passes it over", facts=facts)
+
+
+def _group(rules: SourceRules, whole: Ddl, piece: Piece, structure: StructureOf) -> Group:
+    found: list[Finding] = []
+    every = tuple(dict.fromkeys(filtered_names(piece.ddl)))
+    for name in every:
+        helper = names.online_ddl(rules, name)
+        is_helper = name.table and helper.says == LEFT_OUT
+        found.append(helper if is_helper else names.block_allow(rules, name, named=len(every) > 1))
+    for part, verdict in piece.parts:
+        event = event_in(whole, part, structure)
+        named = event.name if event is not None else "no event"
+        also = sorted(event.also) if event is not None else []
+        concerning = tuple(dict.fromkeys(rule for n in filtered_names(part) for rule in rules.events.concerning(n)))
+        facts: dict[str, object] = {"event": named, "also": also, "part": part.text}
+        own = part.text if part.parts_at is None else part.text[part.parts_at :]
+        told = f"{named} ({', '.join(also)})" if also else named
+        told = f"{told}, {own}" if len(piece.parts) > 1 else told
+        found.append(names.event_finding(told, verdict, concerning, facts))
+    if not piece.dropped:
+        for name in every:
+            found += asked("route", lambda name=name: [names.route(rules, name)])[0]  # type: ignore[misc]
+    told = [note for note in piece.notes if not (piece.dropped and note.step == BLOCK_ALLOW)]  # told by name above
+    found += [Finding(note.step, "step", note.why) for note in told]
+    return Group(piece.ddl.text, tuple(found))
+
+
+def _why_nothing(found: Sequence[Piece]) -> str:
+    whys = dict.fromkeys(note.why for piece in found for note in piece.notes)
+    return "; ".join(whys) or "the table on the target has columns that names fill, and is made by hand"
+
+
+def _unknown(_: TableName) -> Table | None:
+    return None
