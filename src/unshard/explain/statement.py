@@ -155,8 +155,8 @@ def _group(rules: SourceRules, whole: Ddl, piece: Piece, structure: StructureOf)
     if not piece.dropped:
         for name in every:
             found += asked("route", lambda name=name: [names.route(rules, name)])[0]  # type: ignore[misc]
-    told = [note for note in piece.notes if not (piece.dropped and note.step == BLOCK_ALLOW)]  # told by name above
-    found += [Finding(note.step, "step", note.why) for note in told]
+    notes = [note for note in piece.notes if not (piece.dropped and note.step == BLOCK_ALLOW)]  # told by name above
+    found += [Finding(note.step, "step", note.why) for note in notes]
     return Group(piece.ddl.text, tuple(found))
 
 

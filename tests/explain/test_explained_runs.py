@@ -1,0 +1,145 @@
+"""What explain says is what happens: its statements, found in the target's own log when the task has run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from task_runs import TaskFiles, TaskRun
+from unshard.cli.app import app
+from unshard.testing.servers import MariadbServer
+
+OWN_LOG = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")
+
+
+def explained(files: TaskFiles, *asked: str) -> dict[str, Any]:
+    sources = [text for path in files.source_paths for text in ("--source", str(path))]
+    done = CliRunner().invoke(app, ["explain", str(files.task_path), *sources, "--connect", "--json", *asked])
+    assert done.exit_code == 0, done.output
+    (source,) = json.loads(done.output)["sources"]
+    found: dict[str, Any] = source
+    return found
+
+
+def finding(source: dict[str, Any], kind: str) -> dict[str, Any]:
+    (found,) = [one for group in source["groups"] for one in group["findings"] if one["kind"] == kind]
+    one: dict[str, Any] = found
+    return one
+
+
+@pytest.fixture
+def files(
+    source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> Iterator[TaskFiles]:
+    route = {"schema-pattern": schema, "target-schema": f"{schema}_to"}
+    shard = {
+        "schema-pattern": schema,
+        "table-pattern": "shard_*",
+        "target-schema": f"{schema}_to",
+        "target-table": "one",
+    }
+    keep = {"schema-pattern": schema, "table-pattern": "*", "events": ["drop column"], "action": "Ignore"}
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.plain (id INT PRIMARY KEY, v VARCHAR(9), old INT)",
+        f"CREATE TABLE {schema}.tied (id INT PRIMARY KEY, code VARCHAR(9) UNIQUE)",
+        f"CREATE TABLE {schema}.bare (v VARCHAR(9))",
+        f"CREATE TABLE {schema}.shard_1 (id INT PRIMARY KEY)",
+        f"CREATE TABLE {schema}.shard_2 (id INT PRIMARY KEY)",
+    )
+    yield TaskFiles(
+        tmp_path,
+        schema,
+        {"s1": source_server},
+        target_server,
+        (schema,),
+        keys={"routes": {"all": route, "shards": shard}, "filters": {"keep": keep}},
+        instance={"route-rules": ["all", "shards"], "filter-rules": ["keep"]},
+    ).write()
+    target_server.run("SET GLOBAL general_log = 0", "SET GLOBAL log_output = 'FILE'")
+
+
+def logged(target: MariadbServer) -> str:
+    found = target.query("SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log ORDER BY event_time")
+    return "\n".join(text for (text,) in found)
+
+
+def test_the_explained_statements_are_those_that_the_target_gets(
+    files: TaskFiles, source_server: MariadbServer, target_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    plain = explained(files, "--table", f"{schema}.plain")
+    assert finding(plain, "structure")["says"] == "made"
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        plain = explained(files, "--table", f"{schema}.plain")
+        tied = explained(files, "--table", f"{schema}.tied")
+        bare = explained(files, "--table", f"{schema}.bare")
+        assert [finding(one, "structure")["says"] for one in (plain, tied, bare)] == ["fits"] * 3
+        assert [finding(one, "key")["says"] for one in (plain, tied, bare)] == ["free", "tied", "ordered"]
+        assert {one["mode"] for one in bare["statements"]} == {"normal"}
+        alter = f"ALTER TABLE {schema}.plain ADD COLUMN note INT, DROP COLUMN old, ADD INDEX i (v)"
+        altered = explained(files, "--sql", alter)
+        assert [one["sql"] for one in altered["statements"]] == [
+            f"ALTER TABLE `{schema}_to`.`plain` ADD COLUMN note INT",
+            f"ALTER TABLE `{schema}_to`.`plain` ADD INDEX i (v)",
+        ]
+        target_server.run(*OWN_LOG)
+        for change in (
+            "INSERT INTO plain VALUES (1, 'a', 1)",
+            "UPDATE plain SET v = 'b', old = 2",
+            "DELETE FROM plain",
+            "INSERT INTO tied VALUES (1, 'a')",
+            "UPDATE tied SET code = 'b'",
+            "INSERT INTO bare VALUES ('a')",
+            "UPDATE bare SET v = 'b'",
+            alter,
+        ):
+            source_server.run(change, database=schema)
+            run.catch_up()
+        said = logged(target_server)
+    wanted = [one for source in (plain, tied, bare, altered) for one in source["statements"]]
+    done = [one for one in wanted if one["mode"] != "safe" and (one["change"] != "DELETE" or "plain" in one["sql"])]
+    assert len(done) == 3 + 2 + 2 + 2
+    assert [one["sql"] for one in done if one["sql"] not in said] == []
+
+
+def test_a_merged_table_stops_as_explained_and_its_statement_is_for_the_hand(
+    files: TaskFiles, source_server: MariadbServer, target_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    merged = finding(explained(files, "--table", f"{schema}.shard_1"), "merge")
+    assert merged["others"] == [f"{schema}.shard_2 (s1)"]
+    alter = f"ALTER TABLE {schema}.shard_1 ADD COLUMN a INT"
+    run = TaskRun(files, spark).start()
+    run.reach("sync")
+    said = explained(files, "--sql", alter)
+    assert (said["says"], said["error"]["code"], said["byHand"]) == ("stops", "SYNC-011", True)
+    assert [one["sql"] for one in said["statements"]] == [f"ALTER TABLE `{schema}_to`.`one` ADD COLUMN a INT"]
+    missing = explained(files, "--sql", f"ALTER TABLE {schema}.nowhere ADD COLUMN a INT")
+    assert missing["error"]["code"] == "DDL-004"
+    refused = explained(files, "--sql", f"ALTER TABLE {schema}.plain ADD COLUMN id INT")
+    assert refused["error"]["code"] == "DDL-003"
+    there = explained(files, "--sql", f"CREATE TABLE IF NOT EXISTS {schema}.plain (id INT)")
+    assert there["says"] == "nothing"
+    source_server.run(alter)
+    error = run.error()
+    assert getattr(error, "code", None) == said["error"]["code"]
+
+
+def test_explaining_leaves_nothing_behind(
+    files: TaskFiles, target_server: MariadbServer, source_server: MariadbServer, schema: str
+) -> None:
+    before = target_server.query("SHOW DATABASES")
+    made = explained(files, "--sql", f"CREATE TABLE {schema}.fresh (id INT)")
+    assert made["error"]["code"] == "DDL-005"
+    target_server.run(f"CREATE DATABASE {schema}_to CHARACTER SET latin1")
+    made = explained(files, "--sql", f"CREATE TABLE {schema}.fresh (id INT)")
+    ((sql,),) = [[one["sql"] for one in made["statements"]]]
+    assert sql.startswith(f"CREATE TABLE `{schema}_to`.`fresh` (id INT) CHARACTER SET utf8mb4")
+    target_server.run(f"DROP DATABASE {schema}_to")
+    assert target_server.query("SHOW DATABASES") == before
