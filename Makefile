@@ -6,6 +6,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
+JOBS ?= 3
+PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
 help: ## show this list
@@ -18,12 +20,12 @@ build: setup ## compile the kernels that changed
 demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal
 	@$(BIN)/unshard demo
 
-test: setup ## run the tests; TESTS=tests/relay runs a part
-	@$(BIN)/python -m pytest -q $(TESTS)
+test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
+	@$(PYTEST) $(TESTS)
 
 test-mysql: setup ## the tests with a real MySQL and a newer MariaDB, which it fetches into .servers/ first
 	@tools/test-servers
-	@$(BIN)/python -m pytest -q tests/mysql_server
+	@$(PYTEST) tests/mysql_server
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .

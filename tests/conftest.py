@@ -1,4 +1,4 @@
-"""Servers that all tests share, and the order of the run: what needs no server first."""
+"""Servers that all tests of a process share, and the order of the run: what needs no server first."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ _numbers = itertools.count(1)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Unmarked tests run first, then those with servers, with Spark, with kills; the order is else kept.
 
+    Where several processes share the tests it is the other way round: no process is left with the long ones at the end.
     A test that asks for a server by fixture is marked `server`, whether or not its author thought of it.
     """
     for item in items:
         if _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
-    items.sort(key=lambda item: sum(2**rank for rank, mark in enumerate(_COSTLY) if item.get_closest_marker(mark)))
+    items.sort(key=_cost, reverse="PYTEST_XDIST_WORKER" in os.environ)
+
+
+def _cost(item: pytest.Item) -> int:
+    return sum(2**rank for rank, mark in enumerate(_COSTLY) if item.get_closest_marker(mark))
 
 
 @pytest.fixture(scope="session")
