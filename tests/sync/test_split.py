@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,11 @@ def test_two_attempts_at_once_share_the_work(place: Target) -> None:
     assert len(place.rows("plain")) == 400 and reached(place, plan) == Applied(1)
 
 
+def questions(cursor: Any) -> int:
+    cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
+    return int(cursor.fetchone()[1])
+
+
 def test_tables_of_an_earlier_version_get_the_columns(place: Target) -> None:
     meta = MetaTables("split", "Old")
     meta.create(place.connection)
@@ -185,7 +191,10 @@ def test_tables_of_an_earlier_version_get_the_columns(place: Target) -> None:
         cursor.execute(f"INSERT INTO {meta.ledger} VALUES ('s1', 'd.t', 7, 1, 2, 3, 1, 0)")
         cursor.execute(f"DROP TABLE {meta.left_out}")
     meta.create(place.connection)
-    meta.create(place.connection)
+    with place.connection.cursor() as cursor:
+        before = questions(cursor)
+        meta.create(place.connection)
+        assert questions(cursor) - before == 2, "one, and the count itself"
     assert applied(place.connection, meta, "s1", 0, 3, 7) == Applied(2)
     counts = {"decoded": 5, "filtered": 4, "compacted": 0, "inserted": 1, "updated": 0, "deleted": 0, "missing": 0}
     with place.connection.cursor() as cursor:

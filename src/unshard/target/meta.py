@@ -176,9 +176,15 @@ class MetaTables:
         return self.named("upstream")
 
     def create(self, connection: Any) -> None:
-        """Create what is missing; may run any number of times and from several sources at once."""
+        """Create what is missing; may run any number of times and from several sources at once.
+
+        One question where nothing is missing: a start asks for this more than once.
+        """
         with connection.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
+            columns = self._columns_there(cursor)
+            known = {name for name, _ in columns}
+            if not known:
+                cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
             for statement, name in (
                 (_CHECKPOINT, self.checkpoint),
                 (_BATCH, self.batch),
@@ -190,22 +196,27 @@ class MetaTables:
                 (_PREPARED_XA, self.prepared_xa),
                 (_UPSTREAM, self.upstream),
             ):
-                cursor.execute(statement.format(name=name))
-            self._bring_up_to_date(cursor)
+                if name.lower() not in known:
+                    cursor.execute(statement.format(name=name))
+            for suffix, column, definition in _LATER:
+                name = self.named(suffix).lower()
+                if name in known and (name, column) not in columns:
+                    self._add_column(cursor, suffix, column, definition)
 
-    def _bring_up_to_date(self, cursor: Any) -> None:
-        """Add what a task's tables of an earlier version lack. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
+    def _columns_there(self, cursor: Any) -> set[tuple[str, str]]:
+        """Quoted name, in lower case as some servers keep it, and column, of the task's tables and maybe of others."""
         cursor.execute(
             "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS"
-            f" WHERE TABLE_SCHEMA = %s AND TABLE_NAME IN ({', '.join(['%s'] * len(_LATER))})",
-            (self.schema, *(f"{self.task}_{suffix}" for suffix, _, _ in _LATER)),
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
+            (self.schema, f"{self.task}\\_%"),
         )
-        there = {(table.lower(), column) for table, column in cursor.fetchall()}
-        for suffix, column, definition in _LATER:
-            if (f"{self.task}_{suffix}".lower(), column) in there:
-                continue
-            try:
-                cursor.execute(f"ALTER TABLE {self.named(suffix)} ADD COLUMN {column} {definition}")
-            except MySQLdb.Error as error:
-                if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
-                    raise
+        schema = quote_name(self.schema)
+        return {(f"{schema}.{quote_name(table)}".lower(), column) for table, column in cursor.fetchall()}
+
+    def _add_column(self, cursor: Any, suffix: str, column: str, definition: str) -> None:
+        """What a table of an earlier version lacks. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
+        try:
+            cursor.execute(f"ALTER TABLE {self.named(suffix)} ADD COLUMN {column} {definition}")
+        except MySQLdb.Error as error:
+            if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
+                raise
