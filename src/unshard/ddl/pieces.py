@@ -8,7 +8,6 @@
 | block-allow list | `block_allow` | pieces of names that are let through |
 | event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
 | sequences | `sequence` | refused, where the event filter doesn't leave them out |
-| sequences | `sequence` | refused where they are not left out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
 | sharding | `sync.statement` | refused where several tables share the target's |
 | plan, carry out | `prepare`, `carry_out` | an intent, run once |
