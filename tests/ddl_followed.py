@@ -101,7 +101,7 @@ class Followed:
             for setting in ("NAMES utf8mb4", "sql_mode = ''", "time_zone = '+00:00'"):
                 rows(connection, f"SET {setting}")
         sql = "; ".join(self.ran[-3:])
-        assert sorted(name for name in self.tracker.to_rows() if name.table) == self.names(), sql
+        assert sorted(name for name in self.tracker.names if name.table) == self.names(), sql
         for name in self.names():
             upstream = read_table(self.source, name)
             for found in (self.tracker.get(name), read_table(self.target, name)):

@@ -13,7 +13,6 @@ CREATE TABLE takes when it names none.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -61,6 +60,15 @@ class SchemaTracker:
         """Whether the tracker itself holds the table."""
         return name in self._tables
 
+    def begin(self, tables: Mapping[TableName, Table]) -> None:
+        """Be at another place of the log, with these structures and no others."""
+        self._tables = dict(tables)
+
+    @property
+    def names(self) -> frozenset[TableName]:
+        """All that the tracker itself holds, schemas' own rows too."""
+        return frozenset(self._tables)
+
     def apply(self, changes: Mapping[TableName, Table | None]) -> None:
         """Take over what `after` gave, or structures from elsewhere (a dump). None forgets a table."""
         for name, table in changes.items():
@@ -107,14 +115,6 @@ class SchemaTracker:
                 scratch.load(table)
             scratch.run(ddl)
             return changes | {name: scratch.read(name) for name in dict.fromkeys(ddl.tables)}
-
-    def to_rows(self) -> dict[TableName, str]:
-        """Every table's `table_info`: JSON, read back by `from_rows`."""
-        return {name: json.dumps(table.to_dict()) for name, table in sorted(self._tables.items())}
-
-    def from_rows(self, found: Mapping[TableName, str]) -> None:
-        """Take the place of all that is held with what `to_rows` gave."""
-        self._tables = {name: Table.from_dict(json.loads(info)) for name, info in found.items()}
 
     def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
         """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""

@@ -77,13 +77,13 @@ class Statements:
         drop_leftovers(connection, self.tracker.place)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Take over the structures, and the later snapshots, of a checkpoint.
+        """Be at a checkpoint: take over its structures and later snapshots, and forget all that is known behind it.
 
         DM's rows tell only how far a table is: one that is ahead gets the target's structure, the others go.
         """
         tables = {name: state.table for name, state in checkpoint.tables.items()}
-        self.tracker.apply(tables)
-        self._names |= {name for name, table in tables.items() if table is not None}
+        self.tracker.begin({name: table for name, table in tables.items() if table is not None})
+        self._names = set(self.upstream | self.tracker.names)
         self._changed = {}
         self._locations = {
             name: state.location

@@ -110,6 +110,12 @@ class TableRules:
         self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
         self.targets.forget(targets)
 
+    def begin(self, after: Mapping[TableName, Position]) -> None:
+        """Be at another place of the log, before the later snapshots in `after`: nothing that is cached holds."""
+        self.after = after
+        self.targets.forget({plan.target.name for plan in self._known.values()})
+        self._known = {}
+
     def plans(
         self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
     ) -> tuple[TablePlan, ...]:

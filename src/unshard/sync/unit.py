@@ -99,7 +99,7 @@ class SyncUnit:
         self._prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
-        self.rules.after = self.statements.after
+        self.rules.begin(self.statements.after)
         self._at = self._saved = self.meter.location = checkpoint.location
         self._saved_time = time.monotonic()
 
