@@ -128,6 +128,7 @@ def test_a_target_without_the_columns_is_mended_keys_and_all() -> None:
 
 def test_a_target_that_is_not_there_is_made_like_the_source() -> None:
     text = mending(None, UPSTREAM, NAME, ["c"])
-    assert text.startswith("CREATE TABLE `all`.`t` (\n  `id` bigint(20)\n) ENGINE=InnoDB; ALTER TABLE `all`.`t` ADD ")
-    assert mending(None, None, NAME, ["c"]).startswith("CREATE TABLE `all`.`t` with the source's columns; ALTER")
+    made = "CREATE DATABASE IF NOT EXISTS `all`; CREATE TABLE `all`.`t`"
+    assert text.startswith(f"{made} (\n  `id` bigint(20)\n) ENGINE=InnoDB; ALTER TABLE `all`.`t` ADD ")
+    assert mending(None, None, NAME, ["c"]).startswith(f"{made} with the source's columns; ALTER")
     assert constants((), UPSTREAM, NAME, None, Where()) == ()

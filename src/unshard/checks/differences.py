@@ -35,7 +35,7 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
 
 def unfilled(error: ConfigError, table: Table, target: TableName) -> Finding:
     """The target lacks a column that a route fills from names, or it doesn't take them (CONFIG-017)."""
-    return Finding("fail", f"{error.code}: {error.message}", str(error.values["mend"]), str(table.name), str(target))
+    return Finding("fail", f"{error.code}: {error.message}", f"{error.values['mend']};", str(table.name), str(target))
 
 
 def _mend_column(table: Table, there: Table, fault: str) -> str:

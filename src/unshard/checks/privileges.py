@@ -12,7 +12,7 @@ from unshard.mysql.flavour import Flavour
 from unshard.mysql.grants import schema_clause
 from unshard.source.requirements import replication_privileges, status_privilege
 
-TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX")
+TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX", "REFERENCES")
 
 
 def replication_privilege(source: SourceFacts) -> Iterator[Finding]:

@@ -105,6 +105,7 @@ def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator
     """
     there = task.there.get(target)
     seen: dict[tuple[object, ...], str] = {}
+    numbers = {s.name: number for number, s in enumerate(task.sources, 1)}
     mappers = {s.name: ColumnMapper(s.config.column_mappings, s.config.case_sensitive) for s, _ in group}
     for source, name in group:
         table = source.tables[name]
@@ -124,19 +125,21 @@ def auto_increment(task: TaskFacts, target: TableName, group: Group) -> Iterator
             mend = "give them different arguments under `column-mappings:`: instance, schema, table"
         else:
             fault = f"{place} has the auto-increment key {counter}: its numbers may clash with those of other shards"
-            mend = _mapping(source, name, counter)
+            mend = _mapping(source, numbers[source.name], name, counter)
         yield Finding("warn", fault, mend, place, str(target))
 
 
-def _mapping(source: SourceFacts, name: TableName, counter: str) -> str:
-    """The rule to add, with this table's own names; its prefixes end where their number begins."""
+def _mapping(source: SourceFacts, number: int, name: TableName, counter: str) -> str:
+    """The rule to add, with this table's own names; its prefixes end where their number begins. `number` counts the
+    task's sources from 1."""
     schema, table = (re.sub(r"\d+$", "", text) for text in (name.schema, name.table))
     arguments = ", ".join(
-        f'"{part}"' for part in ("1", schema if schema != name.schema else "", table if table != name.table else "")
+        f'"{part}"'
+        for part in (str(number), schema if schema != name.schema else "", table if table != name.table else "")
     )
     return (
         f'column-mappings: {{ids-of-{source.name}: {{schema-pattern: "{schema}*", table-pattern: "{table}*",'
         f" source-column: {counter}, target-column: {counter}, expression: partition id, arguments: [{arguments}]}}}},"
-        f" named in column-mapping-rules of {source.name}, another first argument for each source; or leave it, if the"
-        " shards share one sequence"
+        f" named in column-mapping-rules of {source.name}; each source has a first argument of its own; or leave it, if"
+        " the shards share one sequence"
     )

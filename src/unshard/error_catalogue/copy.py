@@ -67,7 +67,9 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-005": Entry(
         "a row is in the target's table {target} already",
-        "remove the row that the cause names, or set `on-duplicate-logical: replace` (or `ignore`) under `loaders:`",
+        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew; else"
+        " remove the row that the cause names, or set `on-duplicate-logical: replace` (or `ignore`) under `loaders:`,"
+        " which keeps one of both rows",
     ),
     "LOAD-006": Entry(
         "the target's table {target} would not keep a value as it is",
@@ -104,5 +106,10 @@ LOAD: dict[str, Entry] = {
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
         "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",
+    ),
+    "LOAD-021": Entry(
+        "one INSERT met {count:,} warnings and the target lists {listed:,}: whether a value changed can't be told",
+        "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL max_error_count ="
+        " 65535 there; then start again",
     ),
 }

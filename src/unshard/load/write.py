@@ -28,13 +28,12 @@ SESSION = {
     "time_zone": "'+00:00'",
     "foreign_key_checks": "0",
     "unique_checks": "1",
-    "max_error_count": "65535",
 }
 """DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
 the load where leniency would change a value."""
 
 TOO_LARGE = "TARGET-007"
-_DUPLICATE, _CUT = 1062, 1265
+_DUPLICATE, _CUT, _NO_PRIVILEGE = 1062, 1265, 1227
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 
@@ -158,6 +157,7 @@ class Writer:
             self._open = connect(self._endpoint, "target", patience_seconds=ROWS_SECONDS)
             rows(self._open, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
             rows(self._open, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            _list_all_warnings(self._open)
             ((packet,),) = rows(self._open, "SELECT @@max_allowed_packet")
             self._packet = int(packet)
         wanted = (destination.file, destination.settings)
@@ -170,9 +170,19 @@ class Writer:
         return self._open
 
 
+def _list_all_warnings(connection: Any) -> None:
+    """As many as an INSERT may have. MySQL asks for SESSION_VARIABLES_ADMIN; without it `_judge` sees some of many."""
+    try:
+        rows(connection, "SET @@session.max_error_count = 65535")
+    except MySQLdb.Error as error:
+        if error.args[0] != _NO_PRIVILEGE:
+            raise
+
+
 def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate) -> None:
     """Stop where a warning tells of a changed value. Two are harmless: a row that `ignore` left out, and the
     empty member of an ENUM, which the server stores as it was but complains of."""
+    count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     found = rows(connection, "SHOW WARNINGS")
     members = {column.name.lower() for column in destination.source.columns if column.type == "enum"}
     for _, number, text in found:
@@ -183,6 +193,8 @@ def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate)
             continue
         values = {"target": str(destination.target)}
         raise LoadError("LOAD-006", destination.where, cause=f"{number}: {text}", values=values)
+    if count > len(found):
+        raise LoadError("LOAD-021", destination.where, values={"count": count, "listed": len(found)})
 
 
 def _translated(error: MySQLdb.Error, endpoint: Endpoint, destination: Destination) -> UnshardError:

@@ -93,13 +93,15 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
 
 
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:
-    """The error of the catalogue that a driver error stands for; the statement is cut to 200 characters."""
+    """The error of the catalogue that a driver error stands for; the statement, or the one of its note, is cut to
+    200 characters."""
     kind = SourceError if side == "source" else TargetError
     place = {"host": endpoint.host, "port": endpoint.port, "user": endpoint.user}
     cause = f"{error.args[0]}: {error.args[1]}" if len(error.args) > 1 else str(error)
     failure = failure_of(error)
     code = _OTHER if side == "source" and failure in _AT_TARGET else _CODES.get(failure, _OTHER)
-    values = {"statement": statement[:200]} if code == _OTHER else place
+    told = statement or "".join(getattr(error, "__notes__", [])[:1])
+    values = {"statement": told[:200]} if code == _OTHER else place
     return kind(code.format(prefix=side.upper()), cause=cause, values=values)
 
 
@@ -116,9 +118,13 @@ def session(endpoint: Endpoint, side: Side, *, patience_seconds: int = ROWS_SECO
 
 
 def rows(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """All rows of one statement. Raises MySQLdb.Error as it comes; `session` translates it."""
+    """All rows of one statement. Raises MySQLdb.Error with the statement as its note; `session` translates it."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, tuple(values) or None)
+        try:
+            cursor.execute(statement, tuple(values) or None)
+        except MySQLdb.Error as error:
+            error.add_note(statement)
+            raise
         return list(cursor.fetchall())
 
 

@@ -98,7 +98,7 @@ def mending(target: Table | None, upstream: Table | None, name: TableName, missi
     lines = []
     base = target or upstream
     if target is None:
-        lines.append(_created(upstream, name))
+        lines += [f"CREATE DATABASE IF NOT EXISTS {quote_name(name.schema)}", _created(upstream, name)]
     parts = [f"ADD COLUMN {quote_name(column)} {_NEW_COLUMN}" for column in missing]
     for index in base.unique_keys if base is not None else ():
         parts += _widened(index, missing)
