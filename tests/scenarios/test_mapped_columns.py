@@ -187,6 +187,22 @@ def test_a_new_shard_needs_nothing_and_one_made_over_would_take_the_others_rows(
     assert target_server.query(f"SELECT COUNT(*) FROM {schema}_all.t") == [(4,)]
 
 
+def test_a_new_shard_that_is_made_like_another(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    source_server.run(f"CREATE DATABASE {schema}_1", f"CREATE TABLE {schema}_1.t_1 (id INT PRIMARY KEY, KEY (id))")
+    files = task(tmp_path, schema, source_server, target_server, {}).write()
+    with TaskRun(files, spark) as run:
+        run.reach("sync")
+        source_server.run(
+            f"CREATE TABLE {schema}_1.t_2 LIKE {schema}_1.t_1",
+            f"CREATE TABLE IF NOT EXISTS {schema}_1.t_3 (LIKE {schema}_1.t_2)",
+            *(f"INSERT INTO {schema}_1.t_{number} VALUES ({number})" for number in (1, 2, 3)),
+        )
+        run.catch_up()
+    assert target_server.query(f"SELECT id FROM {schema}_all.t ORDER BY 1") == [(1,), (2,), (3,)]
+
+
 def test_two_rules_for_a_table_that_is_there_are_refused_at_the_start(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

@@ -103,7 +103,7 @@ def _made_by_hand(ddl: Ddl, rules: Rules) -> bool:
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Ddl:
     """The piece in the target's names; a CREATE TABLE says all that depends on its surroundings upstream."""
     created = changes.get(ddl.tables[0]) if ddl.kind is Kind.CREATE_TABLE else None
-    if created is not None and ddl.like is not None and not _is_there(connection, rules.route(ddl.like)):
+    if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, ddl.tables[0], rules):
         context = Context(ddl.schema, where=ddl.context.where, mariadb=ddl.context.mariadb)
         ddl = classify_ddl(created.create_sql, context)
     elif created is not None:
@@ -111,9 +111,12 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Dd
     return routed(ddl, rules.route, rules.route_schema)
 
 
-def _is_there(connection: Any, name: TableName) -> bool:
+def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -> bool:
+    """Whether the target has the table that LIKE names, and it is another one there too: not so for two shards."""
+    if rules.route(like) == rules.route(made):
+        return False
     with neutral_session(connection):
-        return read_table(connection, name) is not None
+        return read_table(connection, rules.route(like)) is not None
 
 
 def _with_upstream_charset(connection: Any, ddl: Ddl, created: Table, rules: Rules) -> Ddl:
