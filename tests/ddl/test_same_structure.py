@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.same_structure import same
+from unshard.ddl.same_structure import alike, same
 
 X = "CREATE TABLE `t` (`x` int)"
 Y = "CREATE TABLE `t` (`y` int)"
@@ -45,3 +45,27 @@ COLUMNS = {
 )
 def test_same_structure(one: str | None, other: str | None, equal: bool) -> None:
     assert same(one, other) is equal
+
+
+CHILD = "CREATE TABLE `c` (`a` int, `b` int, {}CONSTRAINT `f` FOREIGN KEY (`a`) REFERENCES `p` (`id`), KEY `z` (`b`))"
+
+
+@pytest.mark.parametrize(
+    ("key", "equal"),
+    [
+        ("", True),
+        ("KEY `f` (`a`), ", True),
+        ("KEY `a` (`a`), KEY `f` (`a`), ", True),
+        ("UNIQUE KEY `a` (`a`), ", False),
+        ("KEY `a` (`a`) USING HASH, ", False),
+        ("KEY `a` (`a`,`b`), ", False),
+        ("KEY `a` (`b`), ", False),
+    ],
+)
+def test_keys_that_servers_make_for_foreign_keys(key: str, equal: bool) -> None:
+    assert alike(CHILD.format("KEY `a` (`a`), "), CHILD.format(key)) is equal
+    assert not alike(CHILD.format(key), None)
+
+
+def test_a_key_without_a_foreign_key_counts() -> None:
+    assert not alike("CREATE TABLE `c` (`a` int, KEY `a` (`a`))", "CREATE TABLE `c` (`a` int, KEY `b` (`a`))")

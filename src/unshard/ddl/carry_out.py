@@ -18,7 +18,7 @@ import MySQLdb
 
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
 from unshard.ddl.lex import tokens
-from unshard.ddl.same_structure import same
+from unshard.ddl.same_structure import alike, same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
 from unshard.errors import DdlError
@@ -105,7 +105,7 @@ def _execute(connection: Any, intent: Intent, step: Step) -> None:
             where = replace(context.where, table=", ".join(step.before))
             raise DdlError("DDL-008", where, server_text(error), {"statement": step.statement}) from error
     actual = structures(connection, step)
-    if any(not same(actual[name], text) for name, text in step.after.items()):
+    if any(not alike(actual[name], text) for name, text in step.after.items()):
         raise _conflict(intent, step, actual)
 
 

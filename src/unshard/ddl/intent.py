@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.same_structure import normal
+from unshard.ddl.same_structure import alike, normal
 from unshard.ddl.statement import Ddl, Kind
 
 Structures = Mapping[str, str | None]
@@ -91,7 +91,10 @@ def decide(step: Step, actual: Structures, *, resumed: bool) -> Decision:
     if before != after:
         if found == after:
             return Decision.DONE
-        return Decision.RUN if found == before else Decision.CONFLICT
+        if found == before:
+            return Decision.RUN
+        done = all(alike(actual[name], text) for name, text in step.after.items())
+        return Decision.DONE if done else Decision.CONFLICT
     if found != before:
         return Decision.CONFLICT
     match step.again:

@@ -33,6 +33,37 @@ def same(one: str | None, other: str | None) -> bool:
     return normal(one) == normal(other)
 
 
+def alike(one: str | None, other: str | None) -> bool:
+    """Whether they are `same` but for plain keys over just the columns of a foreign key.
+
+    A server makes such a key for a foreign key, and renames or drops it with later statements; one that was made by
+    the text of SHOW CREATE, as on a copy, stays.
+    """
+    return _without_made_keys(normal(one)) == _without_made_keys(normal(other))
+
+
+def _without_made_keys(parts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if parts is None:
+        return None
+    listed = [_bracket(parts, at + 2) for at in range(len(parts)) if parts[at : at + 2] == ("FOREIGN", "KEY")]
+    kept: list[str] = []
+    at = 0
+    while at < len(parts):
+        columns = _bracket(parts, at + 3) if parts[at : at + 2] == (",", "KEY") else ()
+        behind = at + 3 + len(columns)
+        if columns in listed and parts[behind : behind + 1] in ((",",), (")",)):
+            at = behind
+        else:
+            kept.append(parts[at])
+            at += 1
+    return tuple(kept)
+
+
+def _bracket(parts: tuple[str, ...], at: int) -> tuple[str, ...]:
+    """The bracket that begins there and whatever stands in it, up to the first that closes; empty where none begins."""
+    return parts[at : parts.index(")", at) + 1] if parts[at : at + 1] == ("(",) else ()
+
+
 def normal(text: str | None) -> tuple[str, ...] | None:
     """The text in a form that is equal for equal structures. Pure."""
     if text is None:

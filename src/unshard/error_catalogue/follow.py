@@ -160,8 +160,8 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-003": Entry(
         "the target's server cannot run the statement on an empty copy of its tables: {statement}",
-        "if the cause is a privilege, grant it (the tutorial lists all) and start again; else write the statement in a form"
-        " that the target takes (replace it), or skip it and do its work by hand",
+        "if the cause is a privilege, grant it (the tutorial lists all) and start again; else write the statement in a"
+        " form that the target takes (replace it), or skip it and do its work by hand",
     ),
     "DDL-004": Entry(
         "the structure that {table} had before the statement is not known: {statement}",
