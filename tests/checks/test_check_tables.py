@@ -108,6 +108,19 @@ def test_shadow_tables(files: TaskFiles, changed_source: MariadbServer, schema: 
     mended(files, "online ddl checker", changed_source, "fail", "_t_gho")
 
 
+def test_shadow_tables_of_a_task_that_goes_on(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}._t_gho (id INT PRIMARY KEY)")
+    assert [finding.severity for finding in found(files, "online ddl checker")] == ["fail"]
+    target_server.run(
+        f"CREATE DATABASE {files.meta}",
+        f"CREATE TABLE {files.meta}.{files.name}_syncer_checkpoint (id VARCHAR(32))",
+        f"INSERT INTO {files.meta}.{files.name}_syncer_checkpoint VALUES ('s1')",
+    )
+    assert found(files, "online ddl checker") == []
+
+
 def test_shadow_tables_of_what_the_task_leaves_out(
     files: TaskFiles, changed_source: MariadbServer, schema: str
 ) -> None:

@@ -76,7 +76,12 @@ def _keyless(severity: Severity, table: Table) -> Finding:
 
 
 def online_ddl(source: SourceFacts, patterns: tuple[str, ...], handled: bool) -> Iterator[Finding]:
-    """Ghost tables of gh-ost and pt-osc. Without `online-ddl` they are tables like any other, and copied as such."""
+    """Ghost tables of gh-ost and pt-osc. Without `online-ddl` they are tables like any other, and copied as such.
+
+    A task that goes on has followed them from their beginning, and keeps what was done to them.
+    """
+    if handled and not source.fresh:
+        return
     unhandled = OnlineTables.compile(patterns, ())
     ghosts = source.ghosts if handled else [name for name in source.tables if not unhandled.is_real(name)]
     for name in ghosts:
