@@ -89,8 +89,16 @@ def write_durably(path: Path, text: str) -> None:
         sync_folder(path.parent)
 
 
+def write_whole(path: Path, text: str) -> None:
+    """The same, but that a power cut may bring the old file back until the caller has synced the folder."""
+    with disk(path), _temporary(path, text) as temporary:
+        temporary.replace(path)
+
+
 def write_once(path: Path, form: Any) -> bool:
     """Write JSON to `path` unless it is there already; whether this call wrote it. Safe between processes.
+
+    The file is whole or not there; a power cut may lose it until the caller has synced the folder.
 
     Raises DumpError DUMP-009 when the disk refuses.
     """
@@ -99,7 +107,6 @@ def write_once(path: Path, form: Any) -> bool:
             os.link(temporary, path)
         except FileExistsError:
             return False
-        sync_folder(path.parent)
         return True
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,16 @@ def dump_tables(payload: bytes) -> bytes:
     Safe to run again and at the same time as another attempt: the first record of a table stays.
     """
     work: TableWork = pickle.loads(payload)
-    return enclose(lambda: sum(_dump_one(work, table) for table in work.tables))
+    readers = _Readers(work.endpoint)
+    try:
+        return enclose(lambda: sum(_dump_one(work, table, readers) for table in work.tables))
+    finally:
+        readers.close()
 
 
-def _dump_one(work: TableWork, name: TableName) -> int:
+def _dump_one(work: TableWork, name: TableName, readers: _Readers) -> int:
     if read_record(work.directory, work.run, name) is None:
-        record = retrying(lambda: _snapshot_table(work, name), _again)
+        record = retrying(lambda: readers.with_both(lambda *both: _snapshot_table(work, name, *both)), _again)
         if not write_record(work.directory, work.run, record):
             for file in record.files:
                 (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)
@@ -62,12 +66,40 @@ def _again(error: Exception) -> bool:
     return isinstance(error, UnshardError) and (error.retryable or error.code == "DUMP-010")
 
 
-def _snapshot_table(work: TableWork, name: TableName) -> Record:
-    with reader(work.endpoint, text=True) as plain, reader(work.endpoint, text=False) as bulk:
-        table, location = _open_snapshot(plain, bulk, name)
-        counter = next_counter(plain, name)
-        batches = read_rows(bulk, table, (work.where,))
-        files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
+class _Readers:
+    """A task's two connections, the plain one and the one of the snapshots: kept from table to table."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._open = ExitStack()
+        self._both: tuple[Any, Any] | None = None
+
+    def with_both(self, operation: Callable[[Any, Any], Record]) -> Record:
+        """What `operation(plain, bulk)` gives. After any failure both are in doubt and are closed."""
+        try:
+            if self._both is None:
+                plain = self._open.enter_context(reader(self._endpoint, text=True))
+                self._both = plain, self._open.enter_context(reader(self._endpoint, text=False))
+            return operation(*self._both)
+        except MySQLdb.Error as error:
+            self.close()
+            raise _translated(error, self._endpoint) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close what is open. Idempotent."""
+        self._both = None
+        self._open.close()
+
+
+def _snapshot_table(work: TableWork, name: TableName, plain: Any, bulk: Any) -> Record:
+    table, location = _open_snapshot(plain, bulk, name)
+    counter = next_counter(plain, name)
+    batches = read_rows(bulk, table, (work.where,))
+    files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
+    ask(bulk, "ROLLBACK")  # the table's metadata lock would hold up a DDL
     return Record(table, location, named(table, files, work.limits), counter)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -200,6 +200,28 @@ def read_records(directory: Path, header: Header) -> dict[TableName, Record]:
     """The records of all tables that are finished so far."""
     found = ((name, read_record(directory, header.run, name)) for name in header.tables)
     return {name: record for name, record in found if record is not None}
+
+
+@dataclass(slots=True)
+class FinishedFiles:
+    """The files of the tables that are finished, for who asks again and again: each record is read once."""
+
+    _run: str = ""
+    _known: dict[str, tuple[DumpedFile, ...]] = field(default_factory=dict)
+
+    def of(self, directory: Path, run: str) -> dict[str, tuple[DumpedFile, ...]]:
+        """By name of the record; none where the run's folder is gone."""
+        known = self._known if run == self._run else {}
+        found = {}
+        folder = run_folder(directory, run)
+        for name in os.listdir(folder) if folder.exists() else ():
+            form = None if name in known or not name.endswith(".json") else _read(folder / name)
+            if form is not None:
+                found[name] = tuple(DumpedFile(**file) for file in form["files"])
+            elif name in known:
+                found[name] = known[name]
+        self._run, self._known = run, found
+        return found
 
 
 def finish(directory: Path, header: Header) -> None:

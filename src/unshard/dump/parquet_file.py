@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class ParquetFile:
         self._pending_rows = 0
         self._pending_bytes = 0
         self._path = path
-        self._thread = ThreadPoolExecutor(1)
+        self._thread: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self.rows = 0
 
@@ -45,7 +46,7 @@ class ParquetFile:
         self._pending_bytes += batch.nbytes
         self.rows += batch.num_rows
         if self._pending_rows >= PIECE_ROWS or self._pending_bytes >= PIECE_BYTES:
-            self._flush()
+            self._flush(self._in_thread)
 
     @property
     def size(self) -> int:
@@ -54,17 +55,26 @@ class ParquetFile:
 
     def close(self) -> None:
         """Write what is pending and the footer. A file without rows still has its footer."""
-        self._flush()
+        self._flush(self._write)
         self._wait()
-        self._thread.shutdown()
+        if self._thread is not None:
+            self._thread.shutdown()
         self._writer.close()
 
-    def _flush(self) -> None:
+    def _flush(self, write: Callable[[pa.Table], None]) -> None:
         if self._pending:
             table = pa.Table.from_batches(self._pending)
             self._wait()
-            self._writing = self._thread.submit(self._writer.write_table, table, row_group_size=table.num_rows)
+            write(table)
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def _in_thread(self, table: pa.Table) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        self._writing = self._thread.submit(self._write, table)
 
     def _wait(self) -> None:
         """Until the row group before is written. Raises what its writing raised."""

@@ -77,6 +77,11 @@ def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[li
     return dealt
 
 
+def whole(listed: Listed) -> Chunk:
+    """The chunk that is all of a table."""
+    return Chunk(listed.name, 0, "", listed.transactional)
+
+
 def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) -> list[Chunk]:
     """Cut a table into key ranges of about `rows_per_chunk` rows; together they cover every row once.
 
@@ -85,7 +90,7 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
     """
     key = _range_columns(table)
     if not key or listed.rows <= rows_per_chunk:
-        return [Chunk(listed.name, 0, "", listed.transactional)]
+        return [whole(listed)]
     if len(key) == 1 and key[0].type in _INTEGERS:
         bounds = _even_bounds(connection, listed, key[0], rows_per_chunk)
     else:

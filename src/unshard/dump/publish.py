@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from unshard.crash_point import reach
-from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_durably
+from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_whole
 from unshard.dump.metadata import STATE, Header, Record, parts_folder, read_header, read_records
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where
@@ -37,13 +37,13 @@ def _publish(directory: Path, header: Header) -> None:
                 reach("dump-rename-before")
                 (parts / file.part).replace(directory / file.name)
                 reach("dump-rename-after")
-        write_durably(directory / table_schema_name(record.table.name), _create_table(record))
+        write_whole(directory / table_schema_name(record.table.name), _create_table(record))
     for schema, statement in header.databases.items():
-        write_durably(directory / database_schema_name(schema), f"{statement};\n")
+        write_whole(directory / database_schema_name(schema), f"{statement};\n")
     for left_over in parts.iterdir():
         left_over.unlink()
-    sync_folder(parts)
-    sync_folder(directory)
+    for folder in (parts, parts.parent, directory):
+        sync_folder(folder)
 
 
 def wipe(directory: Path) -> None:

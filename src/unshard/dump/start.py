@@ -101,7 +101,8 @@ def still_listed(
 
     Raises DumpError DUMP-001 when one of its tables is gone meanwhile.
     """
-    listed = tuple(table for table in list_tables(connection, allows) if table.name in header.tables)
+    wanted = set(header.tables)
+    listed = tuple(table for table in list_tables(connection, allows) if table.name in wanted)
     gone = set(header.tables).difference(table.name for table in listed)
     if gone:
         raise DumpError("DUMP-001", Where(header.source, str(min(gone))))

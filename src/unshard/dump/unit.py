@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +14,9 @@ from typing import Any, Protocol
 from unshard.dump.lock_free import TableWork, dump_tables, named
 from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
+    DumpedFile,
     DumpResult,
+    FinishedFiles,
     Header,
     Record,
     finish,
@@ -23,7 +27,7 @@ from unshard.dump.metadata import (
     write_record,
 )
 from unshard.dump.outcome import disclose
-from unshard.dump.plan import Chunk, Listed, shares, split
+from unshard.dump.plan import Chunk, Listed, shares, split, whole
 from unshard.dump.publish import publish, wipe
 from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
 from unshard.errors import DumpError, SourceError, UnshardError, Where
@@ -73,6 +77,7 @@ class DumpUnit:
         self._run_tasks = run_tasks
         self._barrier_wait = barrier_wait
         self._slots = slots
+        self._finished = FinishedFiles()
 
     def run(self) -> DumpResult:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
@@ -95,8 +100,8 @@ class DumpUnit:
         header = read_header(self._directory)
         if header is None:
             return Progress()
-        records = read_records(self._directory, header)
-        files = [file for record in records.values() for file in record.files]
+        records = self._finished.of(self._directory, header.run)
+        files = [file for files in records.values() for file in files]
         size = sum(file.size for file in files)
         rows = sum(file.rows for file in files)
         return Progress(
@@ -169,16 +174,20 @@ class DumpUnit:
 
     def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[Chunk]:
         chunks: list[Chunk] = []
+        limit = self._settings.limits.rows
         for table in listed:
+            if table.rows <= limit:
+                chunks.append(whole(table))
+                continue
             structure = read_table(connection, table.name)
             if structure is None:
                 raise DumpError("DUMP-001", Where(table=str(table.name)))
-            chunks += split(connection, table, structure, self._settings.limits.rows)
+            chunks += split(connection, table, structure, limit)
         return chunks
 
     def _chunk_works(self, header: Header, chunks: Sequence[Chunk], rows: dict[TableName, int]) -> list[ChunkWork]:
         limits = self._settings.limits
-        counts = {name: sum(chunk.table == name for chunk in chunks) for name in header.tables}
+        counts = Counter(chunk.table for chunk in chunks)
         weights = [rows[chunk.table] // counts[chunk.table] for chunk in chunks]
         tasks = min(self._settings.threads, self._slots)
         return [
@@ -217,11 +226,12 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _write_records(directory: Path, header: Header, found: Sequence[Share], settings: DumpSettings) -> None:
-    chunks = sorted((c for share in found for c in share.files), key=lambda c: (c.table, c.number))
+    files: dict[TableName, list[DumpedFile]] = {}
+    for chunk in sorted((c for share in found for c in share.files), key=lambda c: (c.table, c.number)):
+        files.setdefault(chunk.table, []).extend(chunk.files)
     for share in found:
         for table, counter in share.tables:
-            files = [file for chunk in chunks if chunk.table == table.name for file in chunk.files]
-            record = Record(table, header.begin, named(table, files, settings.limits), counter)
+            record = Record(table, header.begin, named(table, files.get(table.name, ()), settings.limits), counter)
             write_record(directory, header.run, record)
 
 
@@ -229,7 +239,7 @@ def _growing(parts: Path, finished: set[str]) -> int:
     """Bytes in files that belong to no finished table yet."""
     size = 0
     with suppress(FileNotFoundError):  # the folder is made anew when a dump starts over
-        for path in parts.iterdir():
+        for name in set(os.listdir(parts)) - finished:
             with suppress(FileNotFoundError):  # renamed or removed between listing and looking
-                size += 0 if path.name in finished else path.stat().st_size
+                size += (parts / name).stat().st_size
     return size

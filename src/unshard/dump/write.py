@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from unshard.crash_point import reach
-from unshard.dump.files import checksum, disk, sync_file, sync_folder
+from unshard.dump.files import checksum, disk, sync_file
 from unshard.dump.metadata import DumpedFile
 from unshard.dump.parquet_file import ParquetFile
 from unshard.dump.read import dump_schema
@@ -48,7 +48,9 @@ class FileLimits:
 def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], limits: FileLimits) -> list[DumpedFile]:
     """Write all batches; the files, in order, durable, under names in `parts` that no other attempt has.
 
-    Final names are still "". A table without rows gives no file. Raises DumpError DUMP-009 when the disk refuses.
+    Their names are durable once the folder is synced (`publish`); a record whose files a power cut has taken is
+    dropped when the dump goes on. Final names are still "". A table without rows gives no file. Raises DumpError
+    DUMP-009 when the disk refuses.
     """
     attempt = _Attempt(parts, table, limits)
     try:
@@ -56,7 +58,6 @@ def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], li
             for batch in batches:
                 attempt.write(batch)
             attempt.end_file()
-            sync_folder(parts)
     except BaseException:
         attempt.abandon()
         raise

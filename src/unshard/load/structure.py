@@ -23,6 +23,7 @@ from unshard.transform.extract import Constant, Extracted, constants, with_const
 Route = Callable[[TableName], TableName]
 _LOCK_SECONDS = 60
 _SCHEMA = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
+_TABLES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
 _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 4161})
 """Syntax, character set, not supported yet, collation and set, collation, engine, function, generated column, type."""
 
@@ -55,16 +56,22 @@ def prepare(
     table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017.
     """
     found: dict[TableName, Way] = {}
+    there_before = _Listing(connection)
+    used = ""
     names = [table.name for table in contents.tables]
     asked = [(rules.route(name), rules.extracted(name), rules.mapping_for(name)) for name in names]
     for table, (target, extracted, mapping) in zip(contents.tables, asked, strict=True):
         where = Where(source, str(table.name))
         statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
-        if not rows(connection, _SCHEMA, (target.schema,)):
+        if not there_before.has_schema(target.schema):
             _create(connection, create_database(statement, target.schema), f"database {target.schema}", where)
+        if table.structure is None:
+            used = ""  # its description uses the scratch schema
         structure = table.structure or _described(connection, table, scratch_schema, source)
-        rows(connection, f"USE {quote_name(target.schema)}")
-        there = read_table(connection, target)
+        if used != target.schema:
+            rows(connection, f"USE {quote_name(target.schema)}")
+            used = target.schema
+        there = read_table(connection, target) if extracted or there_before.has(target) else None
         added = constants(extracted, structure, target, there, where)
         if there is None:
             text = create_table(table.create_sql, table.name.schema, target, rules.route)
@@ -77,6 +84,25 @@ def prepare(
         settled = mapping.settled(structure, there) if mapping is not None else None
         found[table.name] = Way(structure, target, settled, added)
     return found
+
+
+class _Listing:
+    """What the target had before, read once a schema: ten thousand tables are not asked for one by one."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._tables: dict[str, set[str]] = {}
+
+    def has_schema(self, schema: str) -> bool:
+        """Whether the schema is there; from then on it is taken to be."""
+        known = schema in self._tables
+        if not known:
+            self._tables[schema] = {str(name) for (name,) in rows(self._connection, _TABLES, (schema,))}
+        return known or bool(rows(self._connection, _SCHEMA, (schema,)))
+
+    def has(self, table: TableName) -> bool:
+        """Whether it was there; a name that differs in case may be the same table and is found when it is created."""
+        return table.table in self._tables[table.schema]
 
 
 def _create(connection: Any, statement: str, what: str, where: Where) -> None:
@@ -101,6 +127,8 @@ def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
             target = route(table.name)
             wanted[target] = max(wanted.get(target, 0), table.counter)
     for target, counter in wanted.items():
+        if (next_counter(connection, target) or 0) >= counter:
+            continue
         with _named_lock(connection, f"unshard:{target}"[:64]):
             if (next_counter(connection, target) or 0) < counter:
                 rows(connection, f"ALTER TABLE {target.quoted} AUTO_INCREMENT = {counter}")

@@ -136,7 +136,11 @@ class TableRules:
     def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
         """The plans, in order where the tables of one target don't write the values of its keys alike."""
         targets = {plan.target.name for plan in plans if plan.target.tied}
-        unlike = {name for name in targets if not _alike(plan for plan in plans if plan.target.name == name)}
+        sharing: dict[TableName, list[TablePlan]] = {name: [] for name in targets}
+        for plan in plans:
+            if plan.target.name in targets:
+                sharing[plan.target.name].append(plan)
+        unlike = {name for name, some in sharing.items() if not _alike(some)}
         return [
             replace(plan, target=replace(plan.target, ordered=True, why=_UNLIKE))
             if plan.target.name in unlike

@@ -63,12 +63,11 @@ class Checkpoint:
     by_dm: bool = False
 
 
-def load_checkpoint(connection: Any, meta: MetaTables, source: str) -> Checkpoint | None:
-    """The last checkpoint of the source, or None where it has none."""
+def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_too: bool = True) -> Checkpoint | None:
+    """The last checkpoint of the source, or None where it has none; its tables only where they are asked for."""
+    asked = f"SELECT cp_schema, cp_table, is_global, {_COLUMNS} FROM {meta.checkpoint} WHERE id = %s"
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT cp_schema, cp_table, is_global, {_COLUMNS} FROM {meta.checkpoint} WHERE id = %s", (source,)
-        )
+        cursor.execute(asked if tables_too else f"{asked} AND is_global", (source,))
         found = cursor.fetchall()
     checkpoint: Checkpoint | None = None
     tables: dict[TableName, TableCheckpoint] = {}
@@ -106,8 +105,7 @@ def save_checkpoint(
         for name, state in changed.items()
         if state.table is not None
     ]
-    for row in kept:
-        cursor.execute(statement, row)
+    cursor.executemany(statement, list(kept))
     for key in gone:
         cursor.execute(f"DELETE FROM {meta.checkpoint} WHERE id = %s AND cp_schema = %s AND cp_table = %s", key)
 

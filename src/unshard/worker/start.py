@@ -42,11 +42,11 @@ class Beginning:
     meta_start: Location | None
     keep_dump: bool
 
-    def checkpoint(self) -> Checkpoint | None:
-        """The checkpoint in the target; creates the meta tables where they are missing."""
+    def checkpoint(self, *, tables_too: bool = False) -> Checkpoint | None:
+        """The checkpoint in the target, by default without its tables; creates the meta tables that are missing."""
         with session(self.target, "target") as connection:
             self.meta.create(connection)
-            return load_checkpoint(connection, self.meta, self.source)
+            return load_checkpoint(connection, self.meta, self.source, tables_too=tables_too)
 
     def check_upstream(self, connection: Any, server: Server, *, by_gtid: bool) -> bool:
         """Whether the binlog names on record are of `server`, which answers on `connection` now.
@@ -77,7 +77,7 @@ class Beginning:
 
         Empty where nothing is on record at all.
         """
-        checkpoint = self.checkpoint()
+        checkpoint = self.checkpoint(tables_too=True)
         with session(self.target, "target") as connection:
             applied = open_batch_gtid(connection, self.meta, self.source)
         if checkpoint is None:
