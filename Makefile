@@ -1,6 +1,7 @@
 # What a developer does, each with one word. Every target sets up what it needs first: see `make help`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
 .PHONY: help setup build demo test test-mysql lint format bench docs lock clean
 
 VENV := .venv

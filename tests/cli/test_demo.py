@@ -58,7 +58,13 @@ def test_the_demo_kills_goes_on_and_proves_it() -> None:
 @pytest.mark.spark
 @pytest.mark.recovery
 def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
-    demo = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    demo = subprocess.Popen(
+        COMMAND,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell has it ignored in the background
+    )
     assert demo.stdout is not None
     folder, lines = "", []
     for line in demo.stdout:
