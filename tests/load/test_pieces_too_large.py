@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
+from unshard.target.gate import Gate
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.servers import MariadbServer
 from unshard.testing.threads import run_tasks
@@ -121,3 +123,17 @@ def test_a_batch_of_long_rows_ends_with_its_bytes(source_server: MariadbServer, 
     reader.close()
     assert sum(sizes) > 60_000_000
     assert max(sizes) < FETCH_BYTES + 2_100_000
+
+
+def test_the_targets_rate_is_held(
+    source_server: MariadbServer, narrow: MariadbServer, schema: str, make_dump: MakeDump, tmp_path: Path
+) -> None:
+    fill(source_server, schema, 25_000, 1)
+    make_dump(schema).run()
+    gate = Gate(f"{schema}_meta", 20_000, 1)
+    with session(narrow.endpoint, "target") as connection:
+        gate.create(connection)
+    begun = time.monotonic()
+    assert load(narrow, schema, tmp_path / "dump", gate=gate).run().rows == 25_000
+    assert time.monotonic() - begun >= 1.0
+    assert narrow.query(f"SELECT COUNT(*) FROM {schema}.t") == [(25_000,)]

@@ -28,13 +28,15 @@ def table_plan(keys: int) -> TablePlan:
     return TablePlan(table, plan_target(table, table, Where()))
 
 
-def planned(table: TablePlan, size: int, monkeypatch: pytest.MonkeyPatch, *, safe: bool = False) -> BatchPlan:
+def planned(
+    table: TablePlan, size: int, monkeypatch: pytest.MonkeyPatch, *, safe: bool = False, planner: Planner = PLANNER
+) -> BatchPlan:
     monkeypatch.setattr(planning, "_ranges", lambda work, pieces: ())
     monkeypatch.setattr(planning, "_slices", lambda work, size: ())
     begin = Position("b.000001", 4)
     extent = SimpleNamespace(start=4, end=4 + size, size=size, row_events=0)
     work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent)
-    return PLANNER.plan(work, (table,), 1, 1, safe=safe)
+    return planner.plan(work, (table,), 1, 1, safe=safe)
 
 
 def test_tied_tables_are_not_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +49,14 @@ def test_one_task_applies_the_slices_of_tied_tables(monkeypatch: pytest.MonkeyPa
     assert planned(table_plan(1), 128 << 20, monkeypatch).shares == 9
     tied = planned(table_plan(2), 128 << 20, monkeypatch)
     assert tied.sliced and tied.shares == 1
+
+
+def test_slices_leave_a_slot_to_other_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = replace(PLANNER, alone=False)
+    assert planned(table_plan(1), 128 << 20, monkeypatch, planner=several).shares == 8
+    assert planned(table_plan(1), 1 << 20, monkeypatch, planner=several).shares == 9
+    single = replace(several, slots=1)
+    assert planned(table_plan(1), 128 << 20, monkeypatch, planner=single).shares == 1
 
 
 def test_safe_mode_keeps_tied_tables_in_order_and_refuses_families(monkeypatch: pytest.MonkeyPatch) -> None:

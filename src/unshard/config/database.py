@@ -125,16 +125,16 @@ class TargetConfig(DatabaseConfig):
     max_rows_per_second: int = Field(
         default=0,
         ge=0,
-        description="Ours: most rows a second that the incremental part writes, over all "
-        "sources of the task together; 0: no limit. Counted are rows after compaction. The full load and other "
-        "tasks of the same target are not counted.",
+        description="Ours: most rows a second that are written, by the full load and the incremental part, over all "
+        "sources together, and over all processes whose tasks have the same `meta-schema`; 0: no limit. Counted are "
+        "rows after compaction.",
     )
     max_connections: int = Field(
         default=0,
         ge=0,
-        description="Ours: most connections by which the incremental part writes rows, over "
-        "all sources of the task together; 0: no limit, which is `worker-count` a source and Spark worker process. "
-        "What is over it waits. One more a source is kept for checkpoints and statements.",
+        description="Ours: most connections that write rows at the same time, over all sources and processes as "
+        "above; 0: no limit, which is `worker-count` a source and Spark worker process, and `pool-size` a source for "
+        "the full load. What is over it waits. One more a source is kept for checkpoints and statements.",
     )
 
 

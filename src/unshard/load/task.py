@@ -17,6 +17,7 @@ from unshard.load.sql_dump import Rewriter
 from unshard.load.structure import Way
 from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
 from unshard.mysql.connection import Endpoint
+from unshard.target.gate import Gate
 
 _WIDE = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
@@ -39,6 +40,7 @@ class LoadWork:
     on_duplicate: OnDuplicate
     directory: Path
     files: tuple[FileWork, ...]
+    gate: Gate | None = None
 
 
 def load_files(payload: bytes) -> bytes:
@@ -51,7 +53,7 @@ def load_files(payload: bytes) -> bytes:
 
 
 def _load_files(work: LoadWork) -> int:
-    writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate)
+    writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate, work.gate)
     try:
         for file in work.files:
             _load_file(work, file, writer)

@@ -24,6 +24,7 @@ from unshard.model.progress import Progress
 from unshard.model.table import TableName
 from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.retry import retrying
+from unshard.target.gate import Gate
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
@@ -31,11 +32,12 @@ from unshard.transform.extract import Extracted
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What the user may set (`loaders.<name>`)."""
+    """What the user may set (`loaders.<name>`), with the limits of the target."""
 
     directory: Path
     pool_size: int = 16
     on_duplicate: OnDuplicate = "error"
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,13 @@ class LoadUnit:
         payloads = [
             pickle.dumps(
                 LoadWork(
-                    self._endpoint, self._tables, epoch, self._settings.on_duplicate, contents.directory, tuple(share)
+                    self._endpoint,
+                    self._tables,
+                    epoch,
+                    self._settings.on_duplicate,
+                    contents.directory,
+                    tuple(share),
+                    self._settings.gate,
                 )
             )
             for share in dealt

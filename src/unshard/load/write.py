@@ -18,6 +18,7 @@ from unshard.load.split import behind, smaller, too_large
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
+from unshard.target.gate import Gate
 
 Result = TypeVar("Result")
 OnDuplicate = Literal["error", "replace", "ignore"]
@@ -52,11 +53,14 @@ class Destination:
 class Writer:
     """A target connection for one task; opened again after it is lost. Not for two threads."""
 
-    def __init__(self, endpoint: Endpoint, tables: LoadTables, epoch: int, on_duplicate: OnDuplicate) -> None:
+    def __init__(
+        self, endpoint: Endpoint, tables: LoadTables, epoch: int, on_duplicate: OnDuplicate, gate: Gate | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._epoch = epoch
         self._on_duplicate = on_duplicate
+        self._gate = gate or Gate(tables.schema)
         self._open: Any = None
         self._prepared_for: tuple[str, tuple[bytes, ...]] | None = None
         self._packet = 0
@@ -82,7 +86,7 @@ class Writer:
         waiting = [piece]
         while waiting:
             part = waiting.pop()
-            attempt = partial(self._guarded, destination, partial(self._attempt, part, destination))
+            attempt = partial(self._guarded, destination, partial(self._gated, part, destination))
             try:
                 rest = retrying(attempt)
             except UnshardError as error:
@@ -112,9 +116,17 @@ class Writer:
             raise LoadError("LOAD-007", destination.where)
         return state
 
-    def _attempt(self, part: Piece, destination: Destination) -> Piece | None:
-        """One transaction; or none, and what of the part is still to do, where an earlier attempt was here."""
+    def _gated(self, part: Piece, destination: Destination) -> Piece | None:
+        """What `_attempt` leaves to do, when the target's limits let it."""
         connection = self._connection(destination)
+        attempt = partial(self._attempt, part=part, destination=destination)
+        return self._gate.through(connection, attempt, lambda found: found[1])[0]
+
+    def _attempt(self, connection: Any, part: Piece, destination: Destination) -> tuple[Piece | None, int]:
+        """One transaction; or none, and what of the part is still to do, where an earlier attempt was here.
+
+        With the number of rows that were written.
+        """
         self._check_packets(part, destination)
         reach("load-piece-before")
         connection.query(b"BEGIN")
@@ -128,13 +140,13 @@ class Writer:
             state = self._state(destination)
             if (state.piece, state.step) < before:
                 raise LoadError("LOAD-007", destination.where)
-            return behind(part, state.step, destination.where) if state.piece == before[0] else None
+            return behind(part, state.step, destination.where) if state.piece == before[0] else None, 0
         count = sum(self._insert(connection, statement, destination) for statement in part.statements)
         self._tables.count_rows(connection, destination.file, count)
         reach("load-piece-commit")
         connection.query(b"COMMIT")
         reach("load-piece-after")
-        return None
+        return None, count
 
     def _check_packets(self, part: Piece, destination: Destination) -> None:
         """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""

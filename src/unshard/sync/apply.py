@@ -21,6 +21,7 @@ from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.split import smaller
 from unshard.sync.throttle import Pacer
+from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied
 from unshard.target.retrying import on_target
@@ -101,7 +102,8 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
     while waiting:
         piece = waiting.pop()
         try:
-            ledger, end = _persisting(plan, part, partial(_attempt, piece=piece, plan=plan, part=part, named=named))
+            attempt = partial(_attempt, piece=piece, plan=plan, part=part, named=named)
+            ledger, end = _persisting(plan, part, _gated(attempt, plan.gate))
         except _InDoubtError as doubt:
             KeptWriter(plan.target, part).drop()
             raise doubt.failure from doubt
@@ -123,6 +125,17 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
     return on_target(KeptWriter(plan.target, part), operation, _where(plan))
+
+
+def _gated(attempt: Callable[[Any], tuple[Ledger, int]], gate: Gate | None) -> Callable[[Any], tuple[Ledger, int]]:
+    """The attempt, when the target's limits let it."""
+    if gate is None:
+        return attempt
+    return lambda connection: gate.through(connection, attempt, lambda found: _written(found[0]))
+
+
+def _written(ledger: Ledger) -> int:
+    return sum(entry.applied for entry in ledger.values())
 
 
 def _attempt(connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: frozenset[int]) -> tuple[Ledger, int]:

@@ -16,6 +16,7 @@ from unshard.model.change import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
+from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, with_constants
@@ -161,7 +162,7 @@ class BatchPlan:
     cut: it may be another one when the batch is taken up again.
 
     `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit; they are
-    given when it is run, and change nothing of what is written.
+    given when it is run, and change nothing of what is written. `gate` holds the limits of all who write to the target.
     """
 
     source: str
@@ -184,6 +185,7 @@ class BatchPlan:
     receipts: bool = True
     rows_per_second: float = 0
     connections: int = 0
+    gate: Gate | None = None
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""

@@ -26,7 +26,7 @@ SHUFFLE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What all batches of a source have in common."""
+    """What all batches of a source have in common. `alone`: no other source needs the slots of Spark."""
 
     source: str
     meta: MetaTables
@@ -34,6 +34,7 @@ class Planner:
     shape: Shape
     slots: int
     on_missing_row: OnMissingRow = "warn"
+    alone: bool = True
 
     def plan(
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
@@ -75,7 +76,8 @@ class Planner:
             _refuse_families(tables, self.source)
             tables = tuple(_in_order(table) for table in tables)
         # rows that are free in one slice and tied in the next change their partition: one task waits in between
-        alone = sliced and any(table.target.tied for table in tables)
+        single = sliced and any(table.target.tied for table in tables)
+        slots = max(1, self.slots - 1) if sliced and not self.alone else self.slots
         ranges = _slices(work, shape.slice_bytes) if sliced else _ranges(work, self.slots if shuffled else 1)
         return BatchPlan(
             source=self.source,
@@ -90,7 +92,7 @@ class Planner:
             meta=self.meta,
             target=self.target,
             row_events=work.extent.row_events,
-            shares=1 if size <= SMALL_BYTES or alone else min(self.slots, shape.partitions),
+            shares=1 if size <= SMALL_BYTES or single else min(slots, shape.partitions),
             shuffled=shuffled,
             sliced=sliced,
             safe=safe,

@@ -1,7 +1,8 @@
 """One throttle for a target over all sources of a task: how many rows a second, and by how many connections.
 
 The driver gives each batch a share of both (`Throttle`), the batch's tasks keep to it (`Pacer`). Shares of batches
-that run at the same time never add up to more than the limits; a batch for which too little is left waits.
+that run at the same time never add up to more than the limits; a batch for which too little is left waits. Beyond the
+process the target itself holds the limits (`target.gate`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from threading import Condition, Lock
 
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
+from unshard.target.gate import Gate
 
 RunBatch = Callable[[BatchPlan], list[Report]]
 _ROUNDING = 1e-6
@@ -32,6 +34,7 @@ class Throttle:
     """One target's, shared by the threads of all sources that write to it."""
 
     limits: Limits
+    gate: Gate | None = None
     _granted: list[Limits] = field(default_factory=list)
     _claimants: int = 0
     _changed: Condition = field(default_factory=Condition)
@@ -41,7 +44,7 @@ class Throttle:
 
         def limited(plan: BatchPlan) -> list[Report]:
             with self.share() as share:
-                return run(_within(plan, share))
+                return run(replace(_within(plan, share), gate=self.gate))
 
         return run if self.limits == Limits() else limited
 

@@ -40,6 +40,7 @@ from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle
 from unshard.sync.unit import SyncUnit
+from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
@@ -65,10 +66,11 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Su
 
     subtasks = []
     target = configs[0].target
-    throttle = Throttle(Limits(target.max_rows_per_second, target.max_connections))
+    limits = Limits(target.max_rows_per_second, target.max_connections)
+    throttle = Throttle(limits, _gate(configs[0]) if limits != Limits() else None)
     for config in configs:
         try:
-            subtasks.append(_build(config, spark, statements, merged, throttle))
+            subtasks.append(_build(config, spark, statements, merged, throttle, alone=len(configs) == 1))
         except UnshardError as error:
             raise error.at(source=config.source_id) from error
     return tuple(subtasks)
@@ -80,6 +82,8 @@ def _build(
     statements: list[Statements],
     merged: Callable[[TableName], bool],
     throttle: Throttle,
+    *,
+    alone: bool,
 ) -> Subtask:
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
     meta = MetaTables(config.meta_schema, config.name)
@@ -101,12 +105,13 @@ def _build(
     if config.mode in ("full", "all", "dump"):
         dump = _dump(config, source, directory, work, slots)
     if config.mode in ("full", "all", "load"):
-        load = _load(config, target, load_tables, directory, work, slots)
+        load = _load(config, target, load_tables, directory, work, slots, throttle.gate)
     sync = None
     sync_tag = f"unshard-sync-{config.source_id}".replace(",", "_")
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
-        sync = _sync(config, source, target, meta, relay, run, merged, slots, fresh=beginning.checkpoint() is None)
+        fresh = beginning.checkpoint() is None
+        sync = _sync(config, source, target, meta, relay, run, merged, slots, fresh=fresh, alone=alone)
         statements.append(sync.statements)
     return Subtask(
         config.source_id,
@@ -168,15 +173,30 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
     )
 
 
+def _gate(config: SubtaskConfig) -> Gate:
+    """The limits of the target, made there for all who keep them."""
+    gate = Gate(config.meta_schema, config.target.max_rows_per_second, config.target.max_connections)
+    with session(to_endpoint(config.target), "target") as connection:
+        gate.create(connection)
+    return gate
+
+
 def _load(
-    config: SubtaskConfig, endpoint: Endpoint, tables: LoadTables, directory: Path, work: RunTasks, slots: int
+    config: SubtaskConfig,
+    endpoint: Endpoint,
+    tables: LoadTables,
+    directory: Path,
+    work: RunTasks,
+    slots: int,
+    gate: Gate | None,
 ) -> LoadUnit:
     """A pool wider than the slots of Spark would only cut the files into more tasks, each with its own start."""
+    pool = min(config.loader.pool_size, slots, config.target.max_connections or slots)
     router = Router(config.routes, config.case_sensitive)
     return LoadUnit(
         endpoint,
         tables,
-        LoadSettings(directory, min(config.loader.pool_size, slots), config.loader.on_duplicate),
+        LoadSettings(directory, pool, config.loader.on_duplicate, gate),
         router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
@@ -196,6 +216,7 @@ def _sync(
     slots: int,
     *,
     fresh: bool,
+    alone: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
@@ -229,7 +250,7 @@ def _sync(
     return SyncUnit(
         source=name,
         journal=journal,
-        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row),
+        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row, alone),
         rules=TableRules(
             name,
             allow,

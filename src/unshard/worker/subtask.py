@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Thread
 
 from unshard.crash_point import reach
 from unshard.dump.unit import DumpUnit
@@ -135,8 +135,12 @@ class Subtask:
         if self.sync is not None and not stop.is_set():
             self._enter("sync")
             self.sync.begin(start)
-            self.beginning.forget_dump()
-            self.sync.run(stop)
+            forgetting = Thread(target=self.beginning.forget_dump, name=f"forget {self.source}")
+            forgetting.start()  # it takes a minute for ten thousand tables
+            try:
+                self.sync.run(stop)
+            finally:
+                forgetting.join()
 
     def _loading(self, load: LoadUnit, seconds: float) -> SubtaskStatus:
         try:
