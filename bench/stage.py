@@ -153,15 +153,18 @@ class Memory:
 
 
 def resident() -> dict[str, float]:
-    """Resident MiB now: this process, the Python workers of Spark (shared pages counted once each), the JVM."""
+    """Resident MiB now: this process, the Python workers of Spark, the JVM.
+
+    Pages of mapped files (the relay log) are left out: they are the system's cache, which it takes back at will.
+    """
     import psutil
 
     found = {"driver": 0.0, "workers": 0.0, "jvm": 0.0}
     me = psutil.Process(os.getpid())
-    found["driver"] = me.memory_info().rss / 2**20
+    found["driver"] = _own(me)
     for child in me.children(recursive=True):
         try:
-            name, memory = child.name(), child.memory_info().rss / 2**20
+            name, memory = child.name(), _own(child)
         except psutil.Error:
             continue  # it ended between the two looks
         if name.startswith("java"):
@@ -169,3 +172,8 @@ def resident() -> dict[str, float]:
         elif name.startswith("python"):
             found["workers"] += memory
     return found
+
+
+def _own(process: Any) -> float:
+    info = process.memory_info()
+    return float(info.rss - info.shared) / 2**20
