@@ -78,12 +78,7 @@ def before_exchange(
 ) -> tuple[pa.Table, Seen]:
     """Decode to encode: what `encode_changes` gives of these ranges. `lap` is called when a step is done."""
     done = lap or (lambda step: None)
-    images: list[Images] = []
-    seen = Seen()
-    for piece in pieces:
-        found, here = decode(plan, piece)
-        images += found
-        seen += here
+    images, seen = _decoded(plan, pieces)
     done("decode")
     images, filtered = filter_rows(images)
     done("filter")
@@ -94,6 +89,12 @@ def before_exchange(
     changes, counts = encode_changes(plan, images, mine, ties)
     done("encode")
     return changes, seen + Seen(counts, filtered)
+
+
+def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen]:
+    """Step *decode* on each range. A caller that lets go of the images has none of them left in memory."""
+    found = [decode(plan, piece) for piece in pieces]
+    return [one for images, _ in found for one in images], sum((here for _, here in found), Seen())
 
 
 def run_share(payload: bytes) -> bytes:
