@@ -103,6 +103,11 @@ LOAD: dict[str, Entry] = {
         "column mapping {rule} can't add its text to column {column}: the dump holds its bytes in {charset}",
         "dump with this task (mode `full` or `all`), or with a tool that writes texts in UTF-8 (`SET NAMES utf8mb4`)",
     ),
+    "LOAD-019": Entry(
+        "the load began with other rules: {count:,} files, of which this is one, are loaded or half loaded by them",
+        "put routes, column mappings and extracted columns of their tables back as they were until the load is done; "
+        "or begin anew: drop what the task has filled, and its tables in the meta-schema",
+    ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
         "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",

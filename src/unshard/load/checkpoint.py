@@ -7,7 +7,7 @@ either the piece was loaded by an earlier attempt, or a newer process has taken 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL,
     file VARCHAR(255) NOT NULL,
     dump VARCHAR(32) NOT NULL,
+    rules VARCHAR(32) NOT NULL DEFAULT '',
     epoch BIGINT NOT NULL,
     piece BIGINT NOT NULL,
     step BIGINT NOT NULL DEFAULT 0,
@@ -42,6 +43,11 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (task_name, source_name)
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_LATER = (
+    ("step", "BIGINT NOT NULL DEFAULT 0 AFTER piece"),
+    ("rules", "VARCHAR(32) NOT NULL DEFAULT '' AFTER dump"),
+)
+"""Columns that a table of an earlier version lacks. Empty `rules`: it isn't known which the file began with."""
 INIT, RUNNING, FINISHED = "init", "running", "finished"
 
 
@@ -84,11 +90,14 @@ class LoadTables:
         rows(connection, f"INSERT IGNORE INTO {self.status} VALUES (%s, %s, %s)", (self.task, self.source, INIT))
 
     def _bring_up_to_date(self, connection: Any) -> None:
-        """Add the column that a table of an earlier version lacks."""
-        asked = "SELECT 1 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-        if not rows(connection, f"{asked} AND COLUMN_NAME = 'step'", (self.schema, f"{self.task}_load_chunk")):
+        """Add the columns that a table of an earlier version lacks."""
+        asked = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        there = {name for (name,) in rows(connection, asked, (self.schema, f"{self.task}_load_chunk"))}
+        for column, definition in _LATER:
+            if column in there:
+                continue
             try:
-                rows(connection, f"ALTER TABLE {self.chunk} ADD COLUMN step BIGINT NOT NULL DEFAULT 0 AFTER piece")
+                rows(connection, f"ALTER TABLE {self.chunk} ADD COLUMN {column} {definition}")
             except MySQLdb.Error as error:
                 if error.args[0] != DUPLICATE_COLUMN:  # another source's start was quicker
                     raise
@@ -118,11 +127,12 @@ class LoadTables:
             (status, self.task, self.source),
         )
 
-    def take_over(self, connection: Any, dump: str, sizes: Iterable[tuple[str, int]]) -> int:
-        """Register the files (name, bytes) and take the next epoch, which stops every older attempt; that epoch.
+    def take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
+        """Register the files (name, bytes, rules) and take the next epoch, which stops every older attempt; that epoch.
 
         Waits for a transaction of an older attempt that is just being committed. Sizes of known files stay. Raises
-        LoadError LOAD-008 when files of another dump than `dump` were begun: the two are of different moments.
+        LoadError LOAD-008 when files of another dump than `dump` were begun: the two are of different moments;
+        LOAD-019 when a file was begun by other rules (`Way.fingerprint`): half of its rows would be other ones.
         """
         rows(connection, "BEGIN")
         ((last,),) = rows(
@@ -135,14 +145,24 @@ class LoadTables:
             rows(connection, "ROLLBACK")
             fault = f"{others[0][0]} of it was begun, and rows of two moments can't be mixed"
             raise LoadError("LOAD-008", Where(self.source), values={"fault": fault})
+        begun = rows(
+            connection,
+            f"SELECT file, rules FROM {self.chunk} WHERE source = %s AND rules <> '' AND (piece > 0 OR step > 0)",
+            (self.source,),
+        )
+        wanted = {name: rules for name, _, rules in files}
+        if unlike := sorted(name for name, rules in begun if wanted.get(name, rules) != rules):
+            rows(connection, "ROLLBACK")
+            raise LoadError("LOAD-019", Where(self.source, file=unlike[0]), values={"count": len(unlike)})
         epoch = int(last) + 1
         rows(connection, f"UPDATE {self.chunk} SET epoch = %s WHERE source = %s", (epoch, self.source))
-        values = [(self.source, name, dump, epoch, size) for name, size in sizes]
+        values = [(self.source, name, dump, rules, epoch, size) for name, size, rules in files]
         with connection.cursor() as cursor:
             cursor.executemany(
-                f"INSERT IGNORE INTO {self.chunk}"
-                " (source, file, dump, epoch, piece, done_bytes, done_rows, size, finished)"
-                " VALUES (%s, %s, %s, %s, 0, 0, 0, %s, FALSE)",
+                f"INSERT INTO {self.chunk}"
+                " (source, file, dump, rules, epoch, piece, done_bytes, done_rows, size, finished)"
+                " VALUES (%s, %s, %s, %s, %s, 0, 0, 0, %s, FALSE)"
+                " ON DUPLICATE KEY UPDATE rules = IF(piece = 0 AND step = 0, VALUES(rules), rules)",
                 values,
             )
         rows(connection, "COMMIT")

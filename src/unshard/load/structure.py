@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,12 @@ class Way:
     target: TableName
     mapping: ColumnMapping | None = None
     constants: tuple[Constant, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the rules: where the rows go, and what is made of them."""
+        written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
+        return hashlib.sha256(repr((str(self.target), written)).encode()).hexdigest()[:32]
 
 
 def prepare(

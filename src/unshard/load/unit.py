@@ -126,9 +126,10 @@ class LoadUnit:
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
             ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
             self._tables.write_status(connection, RUNNING)
-            sizes = [(file.name, file.size) for table in contents.tables for file in table.files]
+            rules = {name: way.fingerprint for name, way in ways.items()}
+            files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
-            return contents, ways, self._tables.take_over(connection, contents.identity, sizes)
+            return contents, ways, self._tables.take_over(connection, contents.identity, files)
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""
