@@ -12,11 +12,16 @@ from typer.testing import CliRunner
 from unshard.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-SHOWN = re.compile(r"```sh\n(unshard binlog show [^\n]+)\n```\n\n```text\n(.*?)\n```", re.DOTALL)
-PAGE = ROOT / "docs" / "how-to" / "look-into-a-binlog.md"
+SHOWN = re.compile(r"```sh\n(unshard (?:binlog show|explain) [^\n]+)\n```\n\n```text\n(.*?)\n```", re.DOTALL)
+PAGES = {"look-into-a-binlog.md": 2, "why-was-it-not-migrated.md": 4}
 
 
-@pytest.mark.parametrize(("command", "output"), SHOWN.findall(PAGE.read_text(encoding="utf-8")))
+def shown(page: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = SHOWN.findall((ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize(("command", "output"), [one for page in PAGES for one in shown(page)])
 def test_the_page_shows_what_the_command_prints(command: str, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = CliRunner().invoke(app, shlex.split(command)[1:])
@@ -24,5 +29,6 @@ def test_the_page_shows_what_the_command_prints(command: str, output: str, monke
     assert done.output.rstrip() == output
 
 
-def test_the_page_has_output() -> None:
-    assert len(SHOWN.findall(PAGE.read_text(encoding="utf-8"))) == 2
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_has_output(page: str) -> None:
+    assert len(shown(page)) == PAGES[page]

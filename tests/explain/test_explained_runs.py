@@ -143,3 +143,25 @@ def test_explaining_leaves_nothing_behind(
     assert sql.startswith(f"CREATE TABLE `{schema}_to`.`fresh` (id INT) CHARACTER SET utf8mb4")
     target_server.run(f"DROP DATABASE {schema}_to")
     assert target_server.query("SHOW DATABASES") == before
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "why-was-it-not-migrated.md"
+
+
+def test_the_page_shows_what_the_servers_tell(files: TaskFiles, target_server: MariadbServer, schema: str) -> None:
+    target_server.run(
+        f"CREATE DATABASE {schema}_to", f"CREATE TABLE {schema}_to.tied (id INT PRIMARY KEY, code VARCHAR(9) UNIQUE)"
+    )
+    asked = ["--source", str(files.source_paths[0]), "--connect", "--table", f"{schema}.tied"]
+    done = CliRunner().invoke(app, ["explain", str(files.task_path), *asked])
+    assert done.exit_code == 0, done.output
+    shown = done.output.replace(f"{schema}_to", "shop").replace(schema, "shop_1")
+    assert f"```text\n{shown.strip()}\n```" in PAGE.read_text(encoding="utf-8")
+    target_server.run(f"DROP DATABASE {schema}_to")
+
+
+def test_a_server_that_is_not_there_is_an_error(files: TaskFiles) -> None:
+    files.source_paths[0].write_text("source-id: s1\nfrom: {host: 127.0.0.1, port: 1, user: root}\n")
+    asked = ["--source", str(files.source_paths[0]), "--connect", "--table", "a.t"]
+    done = CliRunner().invoke(app, ["explain", str(files.task_path), *asked])
+    assert (done.exit_code, "SOURCE-001" in done.output) == (1, True)

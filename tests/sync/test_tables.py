@@ -52,6 +52,19 @@ def test_key_and_ties(keys: list[tuple[str, ...]], key: tuple[str, ...], forms: 
 
 
 @pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ([("id",)], "it has one unique key, whose values are equal just where their texts are"),
+        ([("id",), ("raw",), ("code",)], "rows that may share a value of PRIMARY, u1 or u2 keep their order"),
+        ([("ratio",)], "rows that may share a value of PRIMARY keep their order"),
+        ([], "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"),
+    ],
+)
+def test_a_plan_says_why(keys: list[tuple[str, ...]], why: str) -> None:
+    assert plan_target(table(), table(*keys), Where()).why.startswith(why)
+
+
+@pytest.mark.parametrize(
     "column",
     [
         replace(CODE, collation="utf8mb4_hungarian_ci"),

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+import MySQLdb
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.online import Records
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import rows, session
+from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
 from unshard.sync.statement import SourceTraits
@@ -27,6 +29,8 @@ from unshard.transform.source_rules import SourceRules
 from unshard.worker.source_traits import read_traits
 from unshard.worker.upstream_clock import utc_of
 
+Name = TypeVar("Name")
+Answer = TypeVar("Answer")
 Landing = tuple[str, TableName]
 """A table of a source: (source id, name)."""
 
@@ -36,7 +40,6 @@ class Ends:
     """Both ends of one source. `names` are the tables of every source of the task that its rules let through."""
 
     traits: SourceTraits
-    source: Any
     target: Any
     tracker: SchemaTracker
     targets: TargetTables
@@ -75,6 +78,16 @@ def names_of(configs: Sequence[SubtaskConfig]) -> list[Landing]:
 def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Sequence[Landing]) -> Iterator[Ends]:
     """Connections to both ends, for one source. Raises SourceError, TargetError, ConfigError CONFIG-004."""
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
+
+    def asks(read: Callable[[Any, Name], Answer]) -> Callable[[Name], Answer]:
+        def answer(name: Name) -> Answer:
+            try:
+                return read(upstream, name)
+            except MySQLdb.Error as error:
+                raise server_error(error, source, "source") from error
+
+        return answer
+
     routers = {one.source_id: SourceRules.of(one).router for one in configs}
     with ExitStack() as stack:
         upstream = stack.enter_context(session(source, "source"))
@@ -84,12 +97,11 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
             targets.read_families = lambda: families(downstream)
         yield Ends(
             traits=read_traits(source),
-            source=upstream,
             target=downstream,
             tracker=SchemaTracker(
                 ScratchPlace(config.meta_schema, config.name, config.source_id),
-                unknown=partial(read_table, upstream),
-                schema_default=partial(show_create_database, upstream),
+                unknown=asks(read_table),
+                schema_default=asks(show_create_database),
             ),
             targets=targets,
             names=names,

@@ -19,6 +19,7 @@ from unshard.sync.batch import BatchPlan, Shape, TablePlan
 from unshard.sync.map import map_columns
 from unshard.sync.merge import merge
 from unshard.sync.pipeline import arrange, encode_changes, tie_rows
+from unshard.sync.plan import in_order
 from unshard.target.meta import MetaTables
 
 _CHANGES = {
@@ -40,7 +41,13 @@ _TEXTS = {
 
 
 def example_statements(plan: TablePlan, shape: Shape, *, safe: bool) -> Iterator[Written]:
-    """One INSERT, UPDATE and DELETE of a row whose key stays, as the steps of a batch write it. Pure."""
+    """One INSERT, UPDATE and DELETE of a row whose key stays, as the steps of a batch write it; of what may be. Pure.
+
+    In safe mode there are none for a table without a key, or in a family of foreign keys: these stop the task there.
+    """
+    if safe and (plan.target.keyless or plan.target.family is not None):
+        return
+    plan = in_order(plan) if safe else plan
     for change, images in _CHANGES.items():
         batch = BatchPlan(
             "", 0, 0, Position("", 0), Position("", 0), (), False, replace(shape, partitions=1), (plan,),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.errors import UnshardError
+from unshard.errors import BinlogError, ConfigError, DdlError, SyncError, UnshardError
 
 TAKEN, LEFT_OUT, STOPS, NONE = "taken", "left out", "stops", "none"
 """What a finding says: the name is let through, or not; the task ends there; no rule of that kind is for it."""
@@ -91,9 +91,13 @@ def stopped(kind: str, error: UnshardError) -> Finding:
     return Finding(kind, STOPS, f"{error.code}: {error.message}", facts={"error": error_form(error)})
 
 
+STOPPING = (ConfigError, DdlError, SyncError, BinlogError)
+"""Errors that a task would stop with, by its rules; others are of the look itself."""
+
+
 def asked(kind: str, ask: Callable[[], Sequence[Finding]]) -> tuple[list[Finding], UnshardError | None]:
-    """What it finds, and the error where the rules themselves are at odds."""
+    """What it finds, and the error where a rule stops the task."""
     try:
         return list(ask()), None
-    except UnshardError as error:
+    except STOPPING as error:
         return [stopped(kind, error)], error

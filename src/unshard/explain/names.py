@@ -120,14 +120,17 @@ def column_mapping(rules: SourceRules, name: TableName) -> Iterator[Finding]:
         "example": {"before": before, "after": after},
     }
     into = "" if mapping.source_column == mapping.target_column else f" of {mapping.source_column}"
-    text = f"{mapping.target_column}{into} gets {_given(mapping, parts)}: {before!r} becomes {after!r}"
+    text = (
+        f"column {mapping.target_column}{into} gets {_given(mapping, parts)}, so {before!r} becomes {after!r}, "
+        f"by column-mappings.{mapping.rule}"
+    )
     yield Finding("column-mapping", "mapped", text, f"column-mappings.{mapping.rule}", facts)
 
 
 def _given(mapping: ColumnMapping, parts: tuple[SourcePart, ...]) -> str:
     if mapping.of_text:
         return f"prefix '{mapping.prefix}'" if mapping.prefix else f"suffix '{mapping.suffix}'"
-    told = ", ".join(f"{part.part} {part.number} ({part.bits} bits from bit {part.shift})" for part in parts)
+    told = ", ".join(f"{part.part} {part.number} ({part.bits} bits)" for part in parts)
     return told or "no bits: all parts of its arguments are empty"
 
 

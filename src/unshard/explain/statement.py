@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from unshard.ddl.context import Context
+from unshard.ddl.events import BY_COLUMN, dm_events
 from unshard.ddl.pieces import BLOCK_ALLOW, Piece, Rules, StructureOf, all_pieces
 from unshard.ddl.prepare import prepare, to_run
 from unshard.ddl.rewrite import routed, split
@@ -14,7 +15,7 @@ from unshard.ddl.statement import Ddl, Kind, Skipped
 from unshard.errors import UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends
-from unshard.explain.finding import LEFT_OUT, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
+from unshard.explain.finding import LEFT_OUT, STOPPING, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
@@ -44,7 +45,7 @@ def explain_statement(rules: SourceRules, asked_for: Asked, ends: Ends | None) -
         context = replace(context, mariadb=traits.mariadb, lower_case_names=traits.lower_case_names)
     try:
         parsed = classify_logged(asked_for.sql, context, rules.events)
-    except UnshardError as error:
+    except STOPPING as error:
         return _stops(rules, error, (Group("", (stopped("parsed", error),)),))
     if isinstance(parsed, Skipped):
         text = f"passed over: {parsed.reason}"
@@ -64,7 +65,7 @@ def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
         return Explained(rules.source, NOTHING, f"nothing is run: {text}", tuple(groups))
     try:
         found = all_pieces(parsed, own, structure)
-    except UnshardError as error:
+    except STOPPING as error:
         alone = [Piece(single, (single,)) for single in split(parsed)]
         groups += [_group(rules, parsed, piece, structure) for piece in alone]
         if error.code == _NOTHING_KEPT and ends is None:
@@ -92,7 +93,7 @@ def _on_target(
         groups.append(Group("", (Finding("sharding", "unknown", text),)))
     try:
         texts = _written(own, kept, ends)
-    except UnshardError as error:
+    except STOPPING as error:
         return _stops(rules, refused or error, (*groups, Group("", (stopped("target", error),))))
     written = tuple(Written(text) for text in texts)
     if refused is not None:
@@ -147,10 +148,12 @@ def _group(rules: SourceRules, whole: Ddl, piece: Piece, structure: StructureOf)
         named = event.name if event is not None else "no event"
         also = sorted(event.also) if event is not None else []
         concerning = tuple(dict.fromkeys(rule for n in filtered_names(part) for rule in rules.events.concerning(n)))
-        facts: dict[str, object] = {"event": named, "also": also, "part": part.text}
         own = part.text if part.parts_at is None else part.text[part.parts_at :]
         told = f"{named} ({', '.join(also)})" if also else named
         told = f"{told}, {own}" if len(piece.parts) > 1 else told
+        if structure is _unknown and BY_COLUMN in dm_events(part):
+            told += " as far as its text tells, --connect knows the column"
+        facts: dict[str, object] = {"event": named, "also": also, "part": part.text}
         found.append(names.event_finding(told, verdict, concerning, facts))
     if not piece.dropped:
         for name in every:

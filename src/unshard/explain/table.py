@@ -122,9 +122,8 @@ def _structures(
         found.append(Finding("merge", "merged", f"{listed} land there too", facts={"others": others}))
     settings = config.syncer
     shape = Shape(1, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows)
-    written += example_statements(plan, shape, safe=False)
-    if not plan.target.keyless:
-        written += example_statements(plan, shape, safe=True)
+    for safe in (False, True):
+        written += example_statements(plan, shape, safe=safe)
     return found
 
 

@@ -74,7 +74,7 @@ class Planner:
         sliced = _is_large(size, shape)
         if safe:
             _refuse_families(tables, self.source)
-            tables = tuple(_in_order(table) for table in tables)
+            tables = tuple(in_order(table) for table in tables)
         # rows that are free in one slice and tied in the next change their partition: one task waits in between
         single = sliced and any(table.target.tied for table in tables)
         slots = max(1, self.slots - 1) if sliced and not self.alone else self.slots
@@ -107,7 +107,7 @@ def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
             raise SyncError("SYNC-040", Where(source=source, table=str(table.target.name)))
 
 
-def _in_order(plan: TablePlan) -> TablePlan:
+def in_order(plan: TablePlan) -> TablePlan:
     """A REPLACE may take rows away that are tied by what an earlier run left: such tables keep their order."""
     return replace(plan, target=replace(plan.target, ordered=True)) if plan.target.tied else plan
 
