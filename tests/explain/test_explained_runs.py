@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,11 @@ from typer.testing import CliRunner
 
 from task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
+from unshard.ddl.context import Context
+from unshard.ddl.online import Kept
+from unshard.model.table import TableName
+from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import save_records
 from unshard.testing.servers import MariadbServer
 
 OWN_LOG = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")
@@ -165,3 +171,19 @@ def test_a_server_that_is_not_there_is_an_error(files: TaskFiles) -> None:
     asked = ["--source", str(files.source_paths[0]), "--connect", "--table", "a.t"]
     done = CliRunner().invoke(app, ["explain", str(files.task_path), *asked])
     assert (done.exit_code, "SOURCE-001" in done.output) == (1, True)
+
+
+def test_what_was_run_on_a_ghost_is_read_from_the_target(
+    files: TaskFiles, target_server: MariadbServer, schema: str
+) -> None:
+    target_server.run(f"CREATE DATABASE {schema}_to", f"CREATE TABLE {schema}_to.plain (id INT PRIMARY KEY)")
+    ghost, meta = TableName(schema, "_plain_gho"), MetaTables(files.meta, files.name)
+    with closing(target_server.connection()) as connection:
+        meta.create(connection)
+        with connection.cursor() as cursor:
+            kept = Kept("alter table _plain_gho add a int", Context(schema))
+            save_records(cursor, meta, "s1", {ghost: (kept,)})
+        connection.commit()
+    found = explained(files, "--sql", f"RENAME TABLE {schema}.plain TO {schema}._plain_del, {ghost} TO {schema}.plain")
+    assert [one["sql"] for one in found["statements"]] == [f"alter table `{schema}_to`.`plain` add a int"]
+    target_server.run(f"DROP DATABASE {schema}_to")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
-from unshard.sync.batch import Shape, TargetPlan
+from unshard.sync.batch import Shape, TargetPlan, Tie
 from unshard.sync.merge import Chunk, merge
 
 SINGLE = TargetPlan(0, TableName("d", "t"), ("id", "v"), ("id",))
@@ -54,6 +55,17 @@ def test_deletes_name_keys_in_a_list() -> None:
         (1, Op.DELETE, b"(`a`=1 AND `b`=2) OR ", None, None), (1, Op.DELETE, b"(`a`=3 AND `b`=4) OR ", None, None)
     )
     assert sql(pairs) == ["DELETE FROM `d`.`p` WHERE (`a`=1 AND `b`=2) OR (`a`=3 AND `b`=4)"]
+
+
+def test_free_updates_of_a_table_with_several_keys_are_replaced_one_by_one_in_safe_mode() -> None:
+    rows = changes((0, Op.UPDATE, b"1,", None, b"`id`=1,`v`='a'"), (0, Op.UPDATE, b"2,", None, b"`id`=2,`v`='b'"))
+    ties = (Tie(("id",), (0,), ("exact",)), Tie(("v",), (0,), ("folded",)))
+    targets = {0: replace(SINGLE, ties=ties)}
+    (chunk,) = merge(rows, targets, Shape(1, 100), safe=True)
+    assert [(one.sql, one.rows, one.may_miss) for one in chunk.statements] == [
+        (b"REPLACE INTO `d`.`t` SET `id`=1,`v`='a'", 1, 1),
+        (b"REPLACE INTO `d`.`t` SET `id`=2,`v`='b'", 1, 1),
+    ]
 
 
 def test_updates_of_an_ordered_table_find_the_row_by_its_old_key() -> None:

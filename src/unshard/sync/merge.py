@@ -11,6 +11,7 @@
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
 | DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
 | *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
+| UPDATE, free, several unique keys | `REPLACE INTO … SET …` | one |
 | UPDATE, ordered | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
 
 In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
@@ -244,11 +245,15 @@ def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -
         yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
         return
     rows = columns.row.slice(start, end)
-    if op is Op.INSERT or not columns.ordered[start]:
+    if op is Op.INSERT or not _by_condition(columns, target, start):
         yield Statement(b"REPLACE" + _insert(target)[len(b"INSERT") :] + rows[:-1], op, target.id, count, count)
         return
-    old_key = columns.old_key.slice(start, end)
     table = target.name.quoted.encode()
+    if not columns.ordered[start]:
+        for at in range(start, end):
+            yield Statement(b"REPLACE INTO " + table + b" SET " + columns.row.slice(at, at + 1), op, target.id, 1, 1)
+        return
+    old_key = columns.old_key.slice(start, end)
     if old_key != columns.key.slice(start, end):
         yield Statement(b"DELETE FROM " + table + b" WHERE " + _where(target, old_key), op, target.id, 0)
     yield Statement(b"REPLACE INTO " + table + b" SET " + rows, op, target.id, count, count)
