@@ -258,7 +258,7 @@ class Command:
         self._sweep()
         return code
 
-    def dies(self, place: str, seconds: float = 40.0) -> None:
+    def dies(self, place: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it has died at that crash point."""
         wait_until(lambda: self._child.poll() is not None, f"died at {place}", seconds)
         assert self.wait() == -signal.SIGKILL, f"{place}\n{self.text}"
