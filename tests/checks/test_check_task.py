@@ -17,6 +17,7 @@ from unshard.checks.items import ITEMS
 from unshard.checks.result import Finding, Report, Result
 from unshard.cli.ctl import show_report
 from unshard.config.checking_items import CheckingItem
+from unshard.errors import ConfigError, TargetError
 from unshard.testing.servers import MariadbServer
 
 LACK = Finding("fail", "broken", "mend it")
@@ -104,3 +105,19 @@ def test_names_that_are_no_items_are_wrong_use(files: TaskFiles) -> None:
     unknown = unshard(with_keys(files, ignore_checking_items=["binlog_formt"]), "ctl", "check-task")
     assert unknown.returncode == 1
     assert unknown.stderr.startswith("CONFIG-001") and "binlog_format" in unknown.stderr
+
+
+@pytest.mark.parametrize(("expression", "code"), [("v = 'x", "CONFIG-020"), ("w = 'x'", "CONFIG-021")])
+def test_an_expression_that_the_start_would_refuse(expression: str, code: str, files: TaskFiles, schema: str) -> None:
+    rule = {"schema": schema, "table": "t", "insert-value-expr": expression}
+    own = with_keys(files, expression_filter={"r": rule})
+    own = replace(own, instance={**own.instance, "expression-filters": ["r"]})
+    with pytest.raises(ConfigError, match=code) as caught:
+        report_of(own)
+    assert caught.value.where.source == "s1"
+
+
+def test_a_session_variable_that_the_target_does_not_know(files: TaskFiles, target_server: MariadbServer) -> None:
+    login = {"host": "127.0.0.1", "port": target_server.port, "user": "root", "session": {"sql_mod": "x"}}
+    with pytest.raises(TargetError, match=r"TARGET-004.*sql_mod = 'x'"):
+        report_of(with_keys(files, target_database=login))

@@ -99,6 +99,8 @@ def test_the_table_is_altered_at_the_cut_over_after_a_restart(
     assert "bigint" in str(files.target.query(f"SHOW CREATE TABLE {name}"))
     assert tables_of(files.target, schema) == [("t",)]
     assert files.target.query(records) == []
+    rules = f"SELECT DISTINCT rule FROM `{files.meta}`.`{files.name}_apply_left_out`"
+    assert files.target.query(rules) == [("online-ddl",)]
 
 
 def test_killed_around_every_durable_step_of_the_cut_over(

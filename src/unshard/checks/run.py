@@ -11,6 +11,8 @@ from unshard.checks.result import DEFAULT_LIMIT, Finding, Report, Result
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError
+from unshard.model.table import Table
+from unshard.transform.expressions.filter import ExpressionFilters
 
 EVERYTHING = "all"
 
@@ -18,14 +20,35 @@ EVERYTHING = "all"
 def check_task(task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
     """The report of a task's pre-checks, without the items that the task ignores; `also` names opt-in ones.
 
-    `configs` are the task's subtasks. Raises SourceError or TargetError where a server can't be asked at all.
+    `configs` are the task's subtasks. Raises SourceError or TargetError where a server can't be asked at all, and
+    ConfigError CONFIG-020 and CONFIG-021 for an expression filter, as the start of the task would.
     """
+    filters = {config.source_id: _expressions(config) for config in configs}
     ignored = set(task.ignore_checking_items)
     if EVERYTHING in ignored:
         return Report(())
     items = [item for item in ITEMS if item.ignored not in ignored and (not item.opt_in or item.ignored in also)]
     facts = read_facts(configs)
+    for source in facts.sources:
+        if source.fresh:
+            _ask(source.name, filters[source.name], source.tables.values())
     return Report.of([result for item in items for result in _results(item, facts, task)])
+
+
+def _expressions(config: SubtaskConfig) -> ExpressionFilters:
+    try:
+        return ExpressionFilters(config.expression_filters, config.case_sensitive, lambda local: local)
+    except UnshardError as error:
+        raise error.at(source=config.source_id) from None
+
+
+def _ask(source: str, filters: ExpressionFilters, tables: Iterable[Table]) -> None:
+    """Whether the expressions fit the tables as they are, where these are the ones that the task begins with."""
+    for table in tables:
+        try:
+            filters.of_table(table)
+        except UnshardError as error:
+            raise error.at(source=source) from None
 
 
 def require(report: Report) -> None:

@@ -71,7 +71,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     if endpoint.ssl:
         options["ssl"] = dict(endpoint.ssl)
     variables = {"time_zone": "+00:00", **dict(endpoint.session)}
-    assignments = ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
+    begin = "SET " + ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
     try:
         return MySQLdb.connect(
             host=endpoint.host,
@@ -83,13 +83,13 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
             connect_timeout=_TIMEOUT_SECONDS,
             read_timeout=min(patience_seconds, endpoint.patience_seconds),
             write_timeout=min(patience_seconds, endpoint.patience_seconds),
-            init_command=f"SET {assignments}",
+            init_command=begin,
             client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
             local_infile=False,
             **options,
         )
     except MySQLdb.Error as error:
-        raise server_error(error, endpoint, side) from error
+        raise server_error(error, endpoint, side, begin) from error
 
 
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:

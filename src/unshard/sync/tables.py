@@ -11,7 +11,7 @@ from unshard.model.shape import misfits
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.defaults import constant_defaults
 from unshard.sync.batch import TablePlan, TargetPlan, Tie
-from unshard.transform.block_allow import BlockAllowList
+from unshard.transform.block_allow import HELPER, BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.event_filter import EventFilter
 from unshard.transform.extract import Constant, constants, with_constants
@@ -91,8 +91,9 @@ class TableRules:
 
     def passes_over(self, name: TableName) -> str:
         """Why row events of the table are not decoded, as the ledger names it."""
-        if not self.allow.allows(name):
-            return "block-allow-list"
+        passage = self.allow.judge(name)
+        if not passage.passes:
+            return "online-ddl" if passage == HELPER else "block-allow-list"
         if self.takes(name):
             return "snapshot"  # its own copy, later than the checkpoint, has them
         return ", ".join(one.rule for one in self.events.row_filters(name))

@@ -40,7 +40,7 @@ _Tables = tuple[tuple[Pattern, Pattern, Passage], ...]
 
 _FREE = Passage(True)
 _SYSTEM = Passage(False, "system schema")
-_HELPER = Passage(False, "online DDL")
+HELPER = Passage(False, "online DDL")
 _NOT_IN_SCHEMAS = Passage(False, "do-dbs")
 _NOT_IN_TABLES = Passage(False, "do-tables")
 
@@ -83,7 +83,7 @@ class BlockAllowList:
         if not schema.passes:
             return schema
         if not self._online.is_real(name):
-            return _HELPER
+            return HELPER
         found = _match(self._do_tables, name) or _match(self._ignore_tables, name)
         return found or (_NOT_IN_TABLES if self._do_tables else schema)
 
