@@ -20,7 +20,7 @@ from typing import Any
 from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, Kind, Role
 from unshard.errors import DdlError
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table, TableName, quote_name
 
 Changes = dict[TableName, Table | None]
 
@@ -114,7 +114,10 @@ class SchemaTracker:
             for table in self._needed(ddl):
                 scratch.load(table)
             scratch.run(ddl)
-            return changes | {name: scratch.read(name) for name in dict.fromkeys(ddl.tables)}
+            found = {name: scratch.read(name) for name in dict.fromkeys(ddl.tables)}
+            if not ddl.context.mariadb:
+                found = {name: _of_mysql(table) for name, table in found.items()}
+            return changes | found
 
     def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
         """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""
@@ -154,6 +157,19 @@ class SchemaTracker:
                 elif not ddl.table_may_be_missing:
                     values = {"table": str(place.name), "statement": ddl.text}
                     raise DdlError("DDL-004", ddl.context.where, values=values)
+
+
+def _of_mysql(table: Table | None) -> Table | None:
+    """What a MySQL upstream has where MariaDB made the copy, which makes a LONGTEXT with a check of a JSON column."""
+    if table is None or "json_valid(" not in table.create_sql:
+        return table
+    columns = tuple(
+        replace(column, type="json", definition="json", charset=None, collation=None, length=0)
+        if column.collation == "utf8mb4_bin" and f"(json_valid({quote_name(column.name)}))" in table.create_sql
+        else column
+        for column in table.columns
+    )
+    return replace(table, columns=columns)
 
 
 def schema_row(schema: str) -> TableName:
