@@ -11,15 +11,16 @@ from typing import Any
 import pyarrow as pa
 
 from unshard.errors import Where
-from unshard.model.change import ENCODED_SCHEMA, OnMissingRow, Op
+from unshard.model.change import OnMissingRow, Op
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.mysql.types import arrow_type
 from unshard.sync.batch import BatchPlan, Shape, TablePlan
-from unshard.sync.encode import encode
+from unshard.sync.decode import Images
 from unshard.sync.ledger import Entry, add_up
-from unshard.sync.pipeline import apply_partitions
+from unshard.sync.pipeline import apply_partitions, encode_changes, tie_rows
+from unshard.sync.plan import whole_updates
 from unshard.sync.tables import plan_target
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
@@ -53,6 +54,8 @@ class Target:
         found = receipts.OpenBatch(number, BEGIN, END, {})
         receipts.open_batch(self.connection, self.meta, "s1", self.claim.epoch, found, shape.partitions)
         plans = [TablePlan(table, plan_target(table, table, Where())) for table in self.tables.values()]
+        if not shape.multiple_rows:
+            plans = [whole_updates(table) for table in plans]
         return BatchPlan(
             source="s1",
             epoch=self.claim.epoch,
@@ -94,8 +97,8 @@ def _numbered(plans: Iterable[TablePlan]) -> Iterator[TablePlan]:
 
 
 def encoded(plan: BatchPlan, changes: Sequence[RowChange]) -> pa.Table:
-    """The changes behind step *encode*, in their order."""
-    batches = []
+    """The changes behind steps *causality* and *encode*, in their order."""
+    batches: list[Images] = []
     for table in plan.tables:
         images: list[tuple[Any, ...]] = []
         for seq, change in enumerate(changes):
@@ -110,9 +113,8 @@ def encoded(plan: BatchPlan, changes: Sequence[RowChange]) -> pa.Table:
             types = [pa.int8(), pa.int64(), *(arrow_type(column) for column in table.table.columns)]
             arrays = [pa.array(list(c), kind) for c, kind in zip(zip(*images, strict=True), types, strict=True)]
             names = ["op", "seq", *(column.name for column in table.table.columns)]
-            batch = pa.RecordBatch.from_arrays(arrays, names)
-            batches.append(encode(table, batch, plan.shape.partitions, None)[0])
-    return pa.Table.from_batches(batches, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
+            batches.append((table, pa.RecordBatch.from_arrays(arrays, names)))
+    return encode_changes(plan, batches, None, tie_rows(plan, batches))[0]
 
 
 def valid_changes(reference: ReferenceDatabase, wished: Iterable[RowChange]) -> list[RowChange]:

@@ -176,3 +176,29 @@ def test_extracted_columns_are_part_of_the_targets_keys_and_of_the_plan() -> Non
     assert keys_of(one.mapped(), images).to_pylist() == [b"(`id`=5 AND `shard`='1') OR "]
     with pytest.raises(ConfigError, match="CONFIG-017"):
         plans(replace(target, columns=source.columns, indexes=source.indexes))
+
+
+def test_shards_that_write_the_values_of_a_key_with_different_digits_keep_their_order() -> None:
+    fine = Column("id", "decimal", "decimal(9,3)", nullable=False, precision=9, scale=3)
+    coarse = replace(fine, definition="decimal(9,1)", scale=1)
+    target = replace(table(("id",), columns=(fine,)), name=TableName("d", "all"))
+
+    def ordered(*columns: Column) -> list[bool]:
+        names = [TableName("d", f"s{number}") for number in range(len(columns))]
+        structures = {
+            name: replace(target, name=name, columns=(column,)) for name, column in zip(names, columns, strict=True)
+        }
+        route = RouteRule(schema_pattern="d", table_pattern="s*", target_schema="d", target_table="all")
+        rules = TableRules(
+            "s1",
+            BlockAllowList(),
+            Router({"r": route}),
+            ColumnMapper({}),
+            structures.__getitem__,
+            TargetTables(lambda name: target),
+            {},
+        )
+        return [plan.target.ordered for plan in rules.plans(names, Position("b.000001"))]
+
+    assert ordered(fine, fine) == [False, False]
+    assert ordered(fine, coarse) == [True, True]

@@ -67,7 +67,8 @@ class TargetPlan:
     Ordered tables of one `family`, which foreign keys connect, keep their order among each other.
     `why` tells people by what a row is found, and which changes keep their order.
     `bytewise` are key columns whose text has to be compared byte by byte, `documents`
-    those that the target holds as JSON, `times` those of `columns` that it may renew by itself with an UPDATE.
+    those that the target holds as JSON, `doubles` those that are FLOAT in the source and DOUBLE here, `times` those of
+    `columns` that it may renew by itself with an UPDATE.
     """
 
     id: int
@@ -78,6 +79,7 @@ class TargetPlan:
     keyless: bool = False
     bytewise: frozenset[str] = frozenset()
     documents: frozenset[str] = frozenset()
+    doubles: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
     ties: tuple[Tie, ...] = ()
     family: TableName | None = None
@@ -125,7 +127,11 @@ class TablePlan:
         columns = [[c.name, c.definition, c.collation, c.generated] for c in self.table.columns]
         target = self.target
         parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
-        parts += [sorted(target.documents), [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties]]
+        parts += [
+            sorted(target.documents),
+            sorted(target.doubles),
+            [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties],
+        ]
         parts.append(str(target.family))
         # how much a column takes is no part of it: a target that was too narrow is widened while the batch is open
         written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]

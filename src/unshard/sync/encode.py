@@ -55,11 +55,13 @@ def encode(
     ties: Ties | None = None,
     *,
     compact: bool = True,
+    multiple_rows: bool = True,
 ) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
 
     All changes are ordered where the table is, or where it is tied and there are no `ties`. `compact` tells whether
-    free changes will be compacted, so that each has the form of what will become of its row.
+    free changes will be compacted, so that each has the form of what will become of its row. Without `multiple_rows`
+    an UPDATE of a tied table has the form of assignments.
 
     Returns a batch of ENCODED_SCHEMA in the order of `seq`, and how many changes there were before `mine`
     chose. Called in a Spark task; pure.
@@ -95,8 +97,9 @@ def encode(
     else:
         chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
     new_op, part, in_order = new_op[index], part[index], in_order[index]
-    assigned = (new_op == Op.UPDATE) & (in_order | target.several_keys)
-    if ties is not None and target.several_keys and compact:
+    by_condition = target.several_keys or (ties is not None and not multiple_rows)
+    assigned = (new_op == Op.UPDATE) & (in_order | by_condition)
+    if ties is not None and by_condition and compact:
         free = ~in_order & (new_op != Op.DELETE)
         assigned = np.where(free, ~ties.born[index], assigned)
     seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
@@ -118,7 +121,7 @@ def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
     """The key text of every image."""
     target = plan.target
     columns, values = _chosen(plan, batch, target.key)
-    arrays = [_exact(value) for value in values]
+    arrays = [_comparable(column, value, target) for column, value in zip(columns, values, strict=True)]
     bare = [is_bare(column) for column in columns]
     if len(columns) == 1 and not target.keyless:
         return render(arrays, [b""], key_separator(target), bare)
@@ -189,9 +192,24 @@ def is_bare(column: Column) -> bool:
     return column.type == "decimal"
 
 
-def _exact(values: Any) -> Any:
-    """FLOAT as the double it is: a FLOAT column compares as a double, so the short text would miss it."""
-    return values.cast(pa.float64()) if values.type == pa.float32() else values
+def _comparable(column: Column, values: Any, target: TargetPlan) -> Any:
+    """Values in a form that finds them in the column.
+
+    FLOAT as the double it is: a FLOAT column compares as a double, so the short text would miss it; but a DOUBLE column
+    holds what that text says. BIT as a number: bytes are read as a text there.
+    """
+    if values.type == pa.float32() and column.name not in target.doubles:
+        return values.cast(pa.float64())
+    return _numbers(values) if column.type == "bit" else values
+
+
+def _numbers(values: Any) -> Any:
+    """Big-endian bytes, up to eight a value, as uint64."""
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    padded = pc.binary_join_element_wise(pa.scalar(bytes(8), pa.binary()), values.fill_null(b""), b"")
+    data = pc.binary_slice(padded, -8).buffers()[2]
+    numbers = np.frombuffer(data, dtype=">u8", count=len(values)).astype(np.uint64)
+    return pa.array(numbers, mask=~there)
 
 
 def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes]:

@@ -13,6 +13,9 @@
 | *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
 | UPDATE, free, several unique keys | `REPLACE INTO … SET …` | one |
 | UPDATE, ordered | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
+| *without* `multiple-rows`*:* INSERT | as above | one |
+| UPDATE | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| DELETE | `DELETE … WHERE … LIMIT 1` | one |
 
 In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
 the row of that key itself, so a DELETE before it is only written where the key has changed.
@@ -220,8 +223,9 @@ def _statements(
             continue
         may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
         keys = _keys(columns, target, op, first, last)
-        upsert = op is Op.UPDATE and not _by_condition(columns, target, first)
-        yield Statement(_sql(columns, target, op, first, last), op, target.id, last - first, may_miss, keys, upsert)
+        upsert = op is Op.UPDATE and shape.multiple_rows and not _by_condition(columns, target, first)
+        write = _sql if shape.multiple_rows else _single
+        yield Statement(write(columns, target, op, first, last), op, target.id, last - first, may_miss, keys, upsert)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
@@ -281,6 +285,18 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
     # A list of one row gives no count of duplicates (mysql_info), so a lone row is named twice.
     values = rows[:-1] if end - start > 1 else rows + rows[:-1]
     return _insert(target) + values + b" ON DUPLICATE KEY UPDATE " + _assign_values(target)
+
+
+def _single(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
+    """One change in the plainest words, as it stands in the log."""
+    if op not in (Op.UPDATE, Op.DELETE):
+        return _sql(columns, target, op, start, end)
+    old = op is Op.UPDATE and columns.ordered[start]
+    where = b" WHERE " + _where(target, (columns.old_key if old else columns.key).slice(start, end)) + b" LIMIT 1"
+    table = target.name.quoted.encode()
+    if op is Op.DELETE:
+        return b"DELETE FROM " + table + where
+    return b"UPDATE " + table + b" SET " + columns.row.slice(start, end) + where
 
 
 def _insert(target: TargetPlan) -> bytes:

@@ -66,7 +66,9 @@ def encode_changes(
         if isinstance(batch, PartialImages):
             encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
         else:
-            encoded, changes = encode(table, batch, plan.shape.partitions, mine, tied, compact=plan.shape.compact)
+            shape = plan.shape
+            switches = {"compact": shape.compact, "multiple_rows": shape.multiple_rows}
+            encoded, changes = encode(table, batch, shape.partitions, mine, tied, **switches)
         batches.append(encoded)
         seen[table.target.id] += changes
     found = pa.Table.from_batches(batches, ENCODED_SCHEMA)

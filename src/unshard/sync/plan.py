@@ -11,7 +11,7 @@ from unshard.binlog.mapped import mapped
 from unshard.errors import SyncError, Where
 from unshard.model.change import OnMissingRow
 from unshard.mysql.connection import Endpoint
-from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan
+from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan, Tie
 from unshard.sync.follow import Rows
 from unshard.target.meta import MetaTables
 
@@ -43,7 +43,7 @@ class Planner:
         size = work.extent.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         # a task that sees one range can't tell what ties its rows to those of another
-        shuffled = shuffled and not any(table.target.tied for table in tables)
+        shuffled = shuffled and self.shape.multiple_rows and not any(table.target.tied for table in tables)
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
@@ -75,6 +75,8 @@ class Planner:
         if safe:
             _refuse_families(tables, self.source)
             tables = tuple(in_order(table) for table in tables)
+        elif not shape.multiple_rows:
+            tables = tuple(whole_updates(table) for table in tables)
         # rows that are free in one slice and tied in the next change their partition: one task waits in between
         single = sliced and any(table.target.tied for table in tables)
         slots = max(1, self.slots - 1) if sliced and not self.alone else self.slots
@@ -105,6 +107,15 @@ def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
     for table in tables:
         if table.target.family is not None:
             raise SyncError("SYNC-040", Where(source=source, table=str(table.target.name)))
+
+
+def whole_updates(plan: TablePlan) -> TablePlan:
+    """One statement a change: an UPDATE of the key ties its two rows, instead of a DELETE and an INSERT apart."""
+    target = plan.target
+    if target.ordered or target.ties:
+        return plan
+    tie = Tie(target.key, (0,) * len(target.key), ("exact",) * len(target.key))
+    return replace(plan, target=replace(target, ties=(tie,)))
 
 
 def in_order(plan: TablePlan) -> TablePlan:

@@ -136,12 +136,11 @@ class TableRules:
     @staticmethod
     def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
         """The plans, in order where the tables of one target don't write the values of its keys alike."""
-        targets = {plan.target.name for plan in plans if plan.target.tied}
-        sharing: dict[TableName, list[TablePlan]] = {name: [] for name in targets}
+        merged: dict[TableName, list[TablePlan]] = {}
         for plan in plans:
-            if plan.target.name in targets:
-                sharing[plan.target.name].append(plan)
-        unlike = {name for name, some in sharing.items() if not _alike(some)}
+            if not plan.target.keyless:
+                merged.setdefault(plan.target.name, []).append(plan)
+        unlike = {name for name, several in merged.items() if len(several) > 1 and not _alike(several)}
         return [
             replace(plan, target=replace(plan.target, ordered=True, why=_UNLIKE))
             if plan.target.name in unlike
@@ -198,6 +197,8 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
     names = {column.name.lower() for column in upstream.columns}
     key = target.identity
     faults += [f"key column {name} is not in the source" for name in key if name.lower() not in names]
+    if not faults:
+        faults += _reordered(upstream, target, key or tuple(column.name for column in written))
     if faults:
         raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
     columns = tuple(column.name for column in written)
@@ -206,9 +207,9 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")
         plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times, why=_KEYLESS)
-        return replace(plan, bytewise=text, documents=json)
+        return replace(plan, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
     own = tuple(upstream.column(name).name for name in key)
-    plan = TargetPlan(0, target.name, columns, own, times=times, why=_FREE)
+    plan = TargetPlan(0, target.name, columns, own, times=times, doubles=_doubles(upstream, target, own), why=_FREE)
     texts = [target.column(name) for name in key if name.lower() not in plain]
     if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
         return plan
@@ -226,6 +227,24 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
 
 def _either(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _reordered(upstream: Table, target: Table, names: Iterable[str]) -> list[str]:
+    """SETs among the columns that rows are found by whose values have another text in the target."""
+    found = []
+    for column, other in ((upstream.column(name), target.column(name)) for name in names):
+        if column.type == "set":
+            common = [member for member in other.members if member in column.members]
+            if common != list(column.members):
+                found.append(
+                    f"column {column.name}, which rows are found by, is {column.definition}, in the target"
+                    f" {other.definition}, with its members in another order"
+                )
+    return found
+
+
+def _doubles(upstream: Table, target: Table, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(n for n in names if upstream.column(n).type == "float" and target.column(n).type == "double")
 
 
 def _plain(added: Iterable[Constant]) -> frozenset[str]:
@@ -263,7 +282,7 @@ def _alike(plans: Iterable[TablePlan]) -> bool:
     """Whether the source tables of one target write equal values of its keys with equal texts."""
     written = set()
     for plan in plans:
-        names = {name for tie in plan.target.ties for name in tie.columns}
+        names = {name for tie in plan.target.ties for name in tie.columns} or set(plan.target.key)
         columns = [column for column in plan.table.columns if column.name in names]
         forms = tuple((c.name.lower(), c.type if c.type in EXACT_TEXTS else "", c.scale, c.fsp) for c in columns)
         written.add((plan.target.tied, forms))
