@@ -25,6 +25,10 @@ WIDE_TABLE = (
     " NOT NULL DEFAULT '2020-01-01', ratio DOUBLE, kind ENUM('red','green','blue'), flags SET('a','b','c'), note TEXT,"
     " raw VARBINARY(64), day DATE) ENGINE=InnoDB"
 )
+TIED_TABLE = (
+    "CREATE TABLE {name} (id BIGINT NOT NULL PRIMARY KEY, number BIGINT NOT NULL, code VARCHAR(40) NOT NULL, k INT,"
+    " c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, UNIQUE KEY (number), UNIQUE KEY (code)) ENGINE=InnoDB"
+)
 _BYTES_AT_ONCE = 1 << 20
 _ROTATE, _STOP, _GTID = 4, 3, 162  # event types
 
@@ -82,6 +86,26 @@ def wide(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int =
             yield "INSERT INTO wide VALUES " + ",".join(_wide_row(source, number) for number in numbers)
 
     return _write(server, schema, WIDE_TABLE.format(name="wide"), statements(), rows, -(-rows // 500))
+
+
+def tied(server: MariadbServer, schema: str, *, rows: int = 200_000, seed: int = 6) -> Written:
+    """Rows with three unique keys of which no two share a value: inserts of 1,000, then updates of every second row."""
+    updated = rows // 2000
+
+    def statements() -> Iterator[str]:
+        source = random.Random(seed)
+        for first in range(0, rows, 1000):
+            numbers = range(first + 1, min(first + 1000, rows) + 1)
+            yield "INSERT INTO tied VALUES " + ",".join(
+                f"({number},{number},'{_digits(number, 24)}',{source.randrange(500_000)},"
+                f"'{_digits(number, 119)}','{_digits(-number, 59)}')"
+                for number in numbers
+            )
+        for first in range(0, updated * 2000, 2000):
+            yield f"UPDATE tied SET number = -number, k = k + 1 WHERE id > {first} AND id <= {first + 1000}"
+
+    changes = rows + updated * 1000
+    return _write(server, schema, TIED_TABLE.format(name="tied"), statements(), changes, -(-rows // 1000) + updated)
 
 
 def shards(server: MariadbServer, schema: str, *, tables: int, rows: int, seed: int = 4) -> Written:

@@ -1,4 +1,4 @@
-"""A backlog of binlog applied, beside `mariadb-binlog FILE | mariadb`: bulk, oltp, hot."""
+"""A backlog of binlog applied, beside `mariadb-binlog FILE | mariadb`: bulk, oltp, hot, tied (three unique keys)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ from bench.stage import BIG, Memory, Run, end_of, engine, subtask
 from unshard.testing.servers import MariadbServer
 
 _SCHEMA = "bench"
-_SHAPES: dict[str, Callable[..., data.Written]] = {"bulk": data.bulk, "oltp": data.oltp, "hot": data.hot}
+_SHAPES: dict[str, Callable[..., data.Written]] = {
+    "bulk": data.bulk,
+    "oltp": data.oltp,
+    "hot": data.hot,
+    "tied": data.tied,
+}
 
 
 def run() -> dict[str, Any]:
-    """`{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …}`.
+    """`{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`.
 
     Our time is that of the whole path: the relay fetches the binlog from the source meanwhile. Theirs reads the file.
     """

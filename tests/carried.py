@@ -69,10 +69,16 @@ class Log:
 
 
 class Carrier:
-    """Tables of one schema with their receipts, carried from `begin`, where the tables are made, to the log's end."""
+    """Tables of one schema with their receipts, carried from `begin`, where the tables are made, to the log's end.
 
-    def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str) -> None:
-        self.source, self.target = source, target
+    `foreign_keys` has the target check them.
+    """
+
+    def __init__(
+        self, source: ThrowawayServer, target: ThrowawayServer, schema: str, *, foreign_keys: bool = False
+    ) -> None:
+        self.source, self.target, self.foreign_keys = source, target, foreign_keys
+        self.endpoint = target.endpoint.with_session(foreign_key_checks="1") if foreign_keys else target.endpoint
         self.ends = (source.connection(), target.connection(schema))
         self.meta = MetaTables(schema, "carried")
         self.meta.create(self.ends[1])
@@ -103,7 +109,9 @@ class Carrier:
             router=Router({}),
             mapper=ColumnMapper({}),
             structure=structure,
-            targets=TargetTables(lambda name: read_table(target, name), lambda: families(target)),
+            targets=TargetTables(
+                lambda name: read_table(target, name), lambda: families(target) if self.foreign_keys else {}
+            ),
             after={},
         )
 
@@ -118,7 +126,7 @@ class Carrier:
     def _plans(self, way: Way, *, safe: bool = False) -> Iterator[tuple[BatchPlan, Way]]:
         sliced = way.exchange == "sliced"
         shape = Shape(way.partitions, way.chunk_rows, 1 << 20, way.compact, way.multiple_rows, 700 if sliced else 0)
-        planner = Planner(SOURCE, self.meta, self.target.endpoint, shape, way.shares, "stop")
+        planner = Planner(SOURCE, self.meta, self.endpoint, shape, way.shares, "stop")
         rules, end, at = self.rules(), self.now(), Location(self.begin)
         while (work := next_work(self.log, at, end, way.budget, SOURCE)) is not None:
             at = work.end

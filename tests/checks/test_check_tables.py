@@ -40,6 +40,13 @@ def test_foreign_keys(files: TaskFiles, changed_source: MariadbServer, schema: s
     assert finding.severity == "warn" and "foreign_key_checks: 1" in finding.instruction
     target = {"host": "127.0.0.1", "port": files.target.port, "user": "root", "session": {"foreign_key_checks": 1}}
     assert found(with_keys(files, target_database=target), TABLES) == []
+    changed_source.run(
+        f"CREATE TABLE {schema}.cascaded (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES {schema}.t (id)"
+        " ON DELETE CASCADE)"
+    )
+    finding = found(files, TABLES)[0]
+    assert finding.severity == "fail" and "not in the source's binlog" in finding.short_error
+    assert found(with_keys(files, target_database=target), TABLES) == []
 
 
 @pytest.mark.parametrize(

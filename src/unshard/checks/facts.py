@@ -36,10 +36,15 @@ AT_ONCE = 8
 _PATIENCE_SECONDS = 120
 _VARIABLES = (
     "log_bin", "binlog_format", "binlog_row_image", "server_id", "max_connections", "max_user_connections",
-    "partial_revokes", "lower_case_table_names", "sql_mode",
+    "partial_revokes", "lower_case_table_names", "sql_mode", "innodb_native_foreign_keys",
 )  # fmt: skip
 _SETTINGS = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _VARIABLES))})"
 _FILTERS = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
+_ACTIONS = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
+_CASCADING = (
+    "SELECT CONSTRAINT_SCHEMA, TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
+    f" WHERE DELETE_RULE IN {_ACTIONS} OR UPDATE_RULE IN {_ACTIONS}"
+)
 _NO_PRIVILEGE = frozenset({1227, 1142, 1044})
 
 
@@ -67,6 +72,7 @@ class SourceFacts:
     """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
 
     `ghosts` are tables that online DDL is at work on, of tables that the task takes.
+    `cascading` are tables with a foreign key that changes their rows by itself.
     `logged` are the schemas of binlog_do_db, `unlogged` of binlog_ignore_db.
     """
 
@@ -81,10 +87,16 @@ class SourceFacts:
     unlogged: tuple[str, ...] = ()
     start_fault: tuple[str, str] | None = None
     ghosts: tuple[TableName, ...] = ()
+    cascading: frozenset[TableName] = frozenset()
 
     @property
     def name(self) -> str:
         return self.config.source_id
+
+    @property
+    def logs_cascades(self) -> bool:
+        """Whether what foreign keys do to rows is in the binlog, as in MySQL from 9.6 on."""
+        return self.end.settings.get("innodb_native_foreign_keys") in ("OFF", "0")
 
     @property
     def copies(self) -> bool:
@@ -188,6 +200,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     router = Router(config.routes, config.case_sensitive)
     with session(end.endpoint, "source") as connection:
         everything = list_tables(connection, lambda name: True)
+        cascading = frozenset(TableName(*name) for name in rows(connection, _CASCADING))
         logged, unlogged = _log_filters(connection)
         fault = start_fault(connection, end.server, config) if fresh else None
     takes, helpers = taken(config), online_tables(config)
@@ -208,6 +221,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         unlogged,
         fault,
         ghosts,
+        cascading,
     )
 
 

@@ -24,14 +24,8 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     merged = task.merged
     told: set[TableName] = set()
     for name, table in source.tables.items():
-        if table.foreign_keys and not checked:
-            yield Finding(
-                "warn",
-                f"table {name} has a foreign key: rows are written unchecked, and what ON DELETE CASCADE does to other"
-                " tables is not in the source's binlog",
-                "set `session: {foreign_key_checks: 1}` under `target-database:` in the task file",
-                self=str(name),
-            )
+        if table.foreign_keys:
+            yield from _foreign_keys(source, name, checked=checked)
         if not table.identity:
             yield _keyless("warn", table)
         target = source.targets[name]
@@ -41,6 +35,20 @@ def table_schema(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
             yield from _unfilled(source, table, target)
         if there is not None:
             yield from differences(source, task, table, there, merged=target in merged)
+
+
+def _foreign_keys(source: SourceFacts, name: TableName, *, checked: bool) -> Iterator[Finding]:
+    """What a foreign key does to rows (CASCADE, SET NULL) has to be done in the target once."""
+    check = "set `session: {foreign_key_checks: 1}` under `target-database:` in the task file"
+    if name not in source.cascading:
+        if not checked:
+            yield Finding("warn", f"table {name} has a foreign key: rows are written unchecked", check, self=str(name))
+    elif source.logs_cascades and checked:
+        text = f"table {name}: what its foreign key changes is in the source's binlog, and the target would do it again"
+        yield Finding("fail", text, "take `foreign_key_checks` out of `session` in the task file", self=str(name))
+    elif not source.logs_cascades and not checked:
+        text = f"table {name}: what its foreign key changes (ON ... CASCADE, SET NULL) is not in the source's binlog"
+        yield Finding("fail", f"{text}, and a target that checks no foreign keys does not do it", check, self=str(name))
 
 
 def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[Finding]:
