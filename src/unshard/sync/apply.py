@@ -21,6 +21,7 @@ from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.split import smaller
 from unshard.sync.throttle import Pacer
+from unshard.target.error_values import CUT, query, query_with_error_values
 from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied
@@ -220,10 +221,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     keys = statement.keys
     lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
     try:
-        connection.query(statement.sql)
-        found = connection.affected_rows()
-        while connection.next_result() == 0:  # many statements in one text
-            found += connection.affected_rows()
+        found, info = _run(connection, statement, target)
     except MySQLdb.Error as error:
         if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
             raise
@@ -232,7 +230,7 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     if statement.may_miss == statement.rows:
         missing = 0
     elif statement.upsert:
-        records, duplicates = _counts(connection)
+        records, duplicates = _counts(info)
         missing = records - duplicates
     elif statement.op in (Op.INSERT, Op.INSERT_SET):
         missing = 0
@@ -258,10 +256,25 @@ def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missin
     )
 
 
-def _counts(connection: Any) -> tuple[int, int]:
-    """Records and duplicates of the last multi-row INSERT, from the server's info text (mysql_info)."""
-    info = connection.info() or b""
-    match = _COUNTS.search(info if isinstance(info, bytes) else info.encode())
+def _run(connection: Any, statement: Statement, target: TargetPlan) -> tuple[int, bytes]:
+    """The rows found and the server's info text (mysql_info). Raises MySQLdb.Error; the statement did nothing then."""
+    try:
+        return query(connection, statement.sql)
+    except MySQLdb.Error as error:
+        if error.args[0] != CUT or not target.enums:
+            raise
+        if statement.op is Op.UPDATE and statement.rows > 1 and not statement.upsert:
+            connection.query(b"ROLLBACK")
+            raise TargetError(TOO_LARGE, cause="statements that share a text can't tell their warnings") from error
+        answer = query_with_error_values(connection, statement.sql, target.enums)
+        if answer is None:
+            raise
+        return answer
+
+
+def _counts(info: bytes) -> tuple[int, int]:
+    """Records and duplicates of a multi-row INSERT."""
+    match = _COUNTS.search(info)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 

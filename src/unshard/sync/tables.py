@@ -203,13 +203,15 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
         raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
     columns = tuple(column.name for column in written)
     times = frozenset(column.name for column in written if column.type in RENEWED)
+    enums = frozenset(c.name for c in written if c.type == "enum" and "" not in target.column(c.name).members)
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")
         plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times, why=_KEYLESS)
-        return replace(plan, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
+        return replace(plan, enums=enums, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
     own = tuple(upstream.column(name).name for name in key)
-    plan = TargetPlan(0, target.name, columns, own, times=times, doubles=_doubles(upstream, target, own), why=_FREE)
+    plan = TargetPlan(0, target.name, columns, own, times=times, enums=enums, why=_FREE)
+    plan = replace(plan, doubles=_doubles(upstream, target, own))
     texts = [target.column(name) for name in key if name.lower() not in plain]
     if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
         return plan

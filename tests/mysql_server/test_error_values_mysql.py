@@ -1,0 +1,21 @@
+"""The error value of an ENUM from MariaDB to MySQL, and from MySQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from carried import Way
+from error_values import carry_error_values
+from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+WAYS = (Way(), Way(multiple_rows=False, compact=False))
+
+
+def test_into_mysql(source_server: MariadbServer, mysql_target: MysqlServer, schema: str) -> None:
+    carry_error_values(source_server, mysql_target, schema, WAYS).close()
+
+
+def test_out_of_mysql(mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str) -> None:
+    carry_error_values(mysql_source, mysql_target, schema, WAYS).close()
