@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from unshard.errors import SyncError, Where
+from unshard.explain.examples import example_statements
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
@@ -66,3 +67,12 @@ def test_safe_mode_keeps_tied_tables_in_order_and_refuses_families(monkeypatch: 
     family = replace(tied, target=replace(tied.target, ordered=True, family=tied.target.name))
     with pytest.raises(SyncError, match="SYNC-040"):
         planned(family, 1000, monkeypatch, safe=True)
+
+
+def test_without_multiple_rows_an_explained_update_is_one() -> None:
+    written = list(example_statements(table_plan(1), Shape(16, 100, multiple_rows=False), safe=False))
+    assert [one.sql for one in written] == [
+        "INSERT INTO `d`.`t` (`id`,`n`) VALUES (1,1)",
+        "UPDATE `d`.`t` SET `id`=1,`n`=2 WHERE `id` IN (1) LIMIT 1",
+        "DELETE FROM `d`.`t` WHERE `id` IN (1) LIMIT 1",
+    ]

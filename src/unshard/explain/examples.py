@@ -19,7 +19,7 @@ from unshard.sync.batch import BatchPlan, Shape, TablePlan
 from unshard.sync.map import map_columns
 from unshard.sync.merge import merge
 from unshard.sync.pipeline import arrange, encode_changes, tie_rows
-from unshard.sync.plan import in_order
+from unshard.sync.plan import in_order, whole_updates
 from unshard.target.meta import MetaTables
 
 _CHANGES = {
@@ -47,7 +47,10 @@ def example_statements(plan: TablePlan, shape: Shape, *, safe: bool) -> Iterator
     """
     if safe and (plan.target.keyless or plan.target.family is not None):
         return
-    plan = in_order(plan) if safe else plan
+    if safe:
+        plan = in_order(plan)
+    elif not shape.multiple_rows:
+        plan = whole_updates(plan)
     for change, images in _CHANGES.items():
         batch = BatchPlan(
             "", 0, 0, Position("", 0), Position("", 0), (), False, replace(shape, partitions=1), (plan,),
