@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from threading import Thread
 
 from unshard.errors import UnshardError
 from unshard.mysql.connection import LOOK_SECONDS, Endpoint, session
@@ -11,6 +12,8 @@ from unshard.mysql.flavour import identify
 from unshard.source.upstream import Upstream, read_upstream
 
 REFRESH_SECONDS = 2.0
+WAIT_SECONDS = 0.2
+"""How long a look waits: a source that writes a large transaction to its binlog answers nobody meanwhile."""
 
 
 @dataclass(slots=True)
@@ -20,13 +23,25 @@ class UpstreamWatch:
     endpoint: Endpoint = field(repr=False)
     _seen: Upstream | None = None
     _due: float = 0.0
+    _asking: Thread | None = None
 
     def look(self) -> Upstream | None:
-        """The source as it was at most REFRESH_SECONDS ago; None while it can't be asked."""
-        if time.monotonic() >= self._due:
-            self._seen = self._look()
-            self._due = time.monotonic() + REFRESH_SECONDS
+        """The source as it was at its last answer, REFRESH_SECONDS ago where it answers at once; None without one.
+
+        Takes WAIT_SECONDS at most: a source that is slow to answer doesn't hold up what is shown of others.
+        """
+        if self._asking is None and time.monotonic() >= self._due:
+            self._asking = Thread(target=self._ask, name="watch", daemon=True)
+            self._asking.start()
+        if self._asking is not None:
+            self._asking.join(WAIT_SECONDS)
+            if not self._asking.is_alive():
+                self._asking = None
         return self._seen
+
+    def _ask(self) -> None:
+        self._seen = self._look()
+        self._due = time.monotonic() + REFRESH_SECONDS
 
     def _look(self) -> Upstream | None:
         try:
