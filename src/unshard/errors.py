@@ -69,7 +69,9 @@ class UnshardError(Exception):
 
     @property
     def hint(self) -> str:
-        return CATALOGUE[self.code].hint.format_map(self.values)
+        """What to do; the names in its commands stand in `values` where they are known."""
+        known = {"task_file": "TASK.yaml", "source_id": self.where.source or "SOURCE", **self.values}
+        return CATALOGUE[self.code].hint.format_map(known)
 
     @property
     def retryable(self) -> bool:

@@ -13,11 +13,16 @@ from rich.table import Table
 from unshard.checks.items import opt_in_names
 from unshard.checks.result import DEFAULT_LIMIT, Report
 from unshard.checks.run import check_task
+from unshard.cli.ctl_binlog import binlog, handle_error
+from unshard.cli.ctl_schema import schema
 from unshard.cli.guard import FAILED, guarded
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 
 ctl = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="dmctl's verbs, with its flags and its JSON.")
+ctl.add_typer(binlog, name="binlog")
+ctl.add_typer(schema, name="binlog-schema")
+ctl.command("handle-error", hidden=True)(handle_error)
 _STYLES = {"success": "green", "warn": "yellow", "fail": "red"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -51,7 +52,11 @@ def run_task(
         with _signals(crew.stop, console):
             crew.start()
             show(console, crew.readings, crew.ended)
-        crew.join()
+        try:
+            crew.join()
+        except UnshardError as error:
+            error.values.setdefault("task_file", shlex.quote(str(task_path)))
+            raise
     for subtask in crew.subtasks:
         if subtask.broken_off:
             console.print(

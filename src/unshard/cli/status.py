@@ -48,6 +48,10 @@ def _text(recorded: Recorded, upstream: Upstream | None, *, tables: bool) -> lis
     lines = [f"{recorded.source}  at {at}, saved {recorded.saved} UTC  backlog {backlog}"]
     if recorded.open_batch:
         lines.append(f"  open batch: {recorded.open_batch}")
+    if recorded.stopped is not None:
+        error = recorded.stopped.error.replace("\n", "\n    ")
+        lines.append(f"  stopped at {recorded.stopped.position}, {recorded.stopped.time} UTC:\n    {error}")
+    lines += [f"  {one.op} is given for {one.position}, and not used yet" for one in recorded.pending]
     if tables:
         lines += _ledger(recorded)
     return lines
@@ -91,8 +95,18 @@ def _form(config: SubtaskConfig, recorded: Recorded, upstream: Upstream | None) 
                 {"table": name, "rule": rule, "rowEvents": count} for (name, rule), count in recorded.skipped.items()
             ],
         }
-    one = {"name": config.name, "unit": "Sync" if sync else "", "sync": sync}
+    one = {"name": config.name, "unit": "Sync" if sync else "", "result": _result(recorded), "sync": sync}
     return {"sourceStatus": {"source": recorded.source}, "subTaskStatus": [one]}
+
+
+def _result(recorded: Recorded) -> dict[str, Any] | None:
+    """The error that stopped it, and where; None for a source that runs or was stopped in good order."""
+    stopped = recorded.stopped
+    if stopped is None:
+        return None
+    place = f"({stopped.position.file}, {stopped.position.offset})"
+    error = {"ErrCode": stopped.code, "Message": stopped.error, "binlogPos": place, "time": stopped.time}
+    return {"isCanceled": False, "errors": [error]}
 
 
 def _table(name: str, counts: Mapping[str, int], filtered: Mapping[tuple[str, str], int]) -> dict[str, Any]:

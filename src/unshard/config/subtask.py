@@ -118,6 +118,12 @@ def plan_subtasks(task: TaskConfig, sources: Sequence[SourceConfig]) -> tuple[Su
     return tuple(_subtask(task, instance, by_id[instance.source_id]) for instance in task.mysql_instances)
 
 
+def plan_subtask(task: TaskConfig, source: SourceConfig) -> SubtaskConfig:
+    """The subtask of one source that is in the task, whatever the others are."""
+    instance = next(one for one in task.mysql_instances if one.source_id == source.source_id)
+    return _subtask(task, instance, source)
+
+
 def _misfits(task: TaskConfig, sources: Sequence[SourceConfig]) -> list[str]:
     given = [source.source_id for source in sources]
     wanted = [instance.source_id for instance in task.mysql_instances]

@@ -74,6 +74,7 @@ class Piece:
         dropped: whether a step took it out whole, so that the tracker doesn't follow it either.
         parts: its operations, and what the event filter says of each.
         notes: what the steps did to it, in order.
+        tracked: whether the source ran it; what an operator gives is for the target alone.
     """
 
     ddl: Ddl
@@ -82,6 +83,7 @@ class Piece:
     dropped: bool = False
     parts: tuple[tuple[Ddl, Verdict | None], ...] = ()
     notes: tuple[Note, ...] = ()
+    tracked: bool = True
 
     def noted(self, step: str, why: str) -> Piece:
         return replace(self, notes=(*self.notes, Note(step, why)))

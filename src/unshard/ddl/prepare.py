@@ -3,6 +3,7 @@
 | piece | on the target | tracked |
 |---|---|---|
 | of names that are let through | run | yes |
+| given by an operator | run | no |
 | kept back by the event filter | nothing, or the parts that are left | yes, whole |
 | a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
 | a RENAME within one target table | nothing | yes |
@@ -54,8 +55,9 @@ def prepare(
     connection.
     """
     found = _known(found, tracker)
-    changes = _changes(connection, found, tracker)
-    followed = [piece.ddl for piece in found if piece.leaves is None]
+    tracked = [piece for piece in found if piece.tracked]
+    changes = _changes(connection, tracked, tracker)
+    followed = [piece.ddl for piece in tracked if piece.leaves is None]
 
     def before(name: TableName) -> Table | None:
         creates = any(ddl.kind is Kind.CREATE_TABLE for ddl in followed)

@@ -21,10 +21,13 @@ SYNC: dict[str, Entry] = {
     "SYNC-003": Entry(
         "a row of the source meets a row with the same key in the target",
         "if shards share key values, add a column mapping (`partition id`) or route them apart;"
-        " if something else writes to the target, remove its row; then start again",
+        " if something else writes to the target, remove its row; then start again; or leave the change out,"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "SYNC-004": Entry(
-        "the target refuses a row", "mend what the server names (type, length, constraint), then start again"
+        "the target refuses a row",
+        "mend what the server names (type, length, constraint), then start again; or leave the change out,"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "SYNC-053": Entry(
         "a single row is larger than the target takes in one transaction",
@@ -55,7 +58,8 @@ SYNC: dict[str, Entry] = {
     "SYNC-010": Entry("the target table is gone", "create it again with its rows, or remove the task's checkpoint"),
     "SYNC-011": Entry(
         "DDL on a sharded table (several source tables merge into {target}): not supported yet",
-        "apply the change by hand on the target and on all shards while the task is stopped at this place",
+        "apply the change by hand on the target, and on all shards; at each shard's statement the task stops: leave it "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start again",
     ),
     "SYNC-012": Entry(
         "the task has no place to start from: mode `incremental` needs a checkpoint or `meta` of the instance",
@@ -63,7 +67,8 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-013": Entry(
         "a statement failed in the source with error {number} after it had done a part of its work",
-        "bring the target to what the source became, and start the task behind this place",
+        "bring the target to what the source became, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, and start again",
     ),
     "SYNC-014": Entry(
         "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
@@ -141,6 +146,23 @@ SYNC: dict[str, Entry] = {
         "let DM finish it (resume-task), then stop it there; or delete what {table} has of the source once you have "
         "finished it by hand",
     ),
+    "SYNC-067": Entry(
+        "operators wait for places in the binlog of the server before the fail-over ({server}): {places}",
+        "take each back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, start again, and give it "
+        "anew where the task stops in the new server's binlog",
+    ),
+    "SYNC-068": Entry(
+        "it isn't known which place of the log is meant: no error has stopped this source, or it names no one change",
+        "name the place with -b FILE:POS; `unshard status` and `unshard binlog show` tell it",
+    ),
+    "SYNC-069": Entry(
+        "the place is passed, or the source was never followed: its checkpoint is {checkpoint}",
+        "an operator is for what is still to come: look for the place with `unshard status` and `unshard binlog show`",
+    ),
+    "SYNC-070": Entry(
+        "no operator waits for this place (DM's 36065)",
+        "see which ones do: `unshard ctl binlog list {task_file} -s {source_id}`",
+    ),
     "SYNC-047": Entry(
         "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
         "and behind it can't be told apart",
@@ -152,24 +174,30 @@ SYNC: dict[str, Entry] = {
 DDL: dict[str, Entry] = {
     "DDL-001": Entry(
         "the statement cannot be read: {statement}",
-        "compare it with the source's log; where it is whole there, skip it and make the same change on the target",
+        "compare it with the source's log; where it is whole there, make the same change on the target and leave it "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
     "DDL-002": Entry(
         "the statement is none that can be carried: {statement}",
-        "carry the change out on the target yourself where it is needed there, then skip the statement",
+        "carry the change out on the target yourself where it is needed there, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, then start again",
     ),
     "DDL-003": Entry(
         "the target's server cannot run the statement on an empty copy of its tables: {statement}",
-        "if the cause is a privilege, grant it (the tutorial lists all) and start again; else write the statement in a"
-        " form that the target takes (replace it), or skip it and do its work by hand",
+        "if the cause is a privilege, grant it (the tutorial lists all) and start again; else give it in a form that "
+        "the target takes, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; or do its work by hand and "
+        "leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
     "DDL-004": Entry(
         "the structure that {table} had before the statement is not known: {statement}",
-        "give the structure of that moment (`binlog-schema update`), or keep the table out by block-allow-list",
+        "give the structure of that moment, "
+        "`unshard ctl binlog-schema update {task_file} DB TABLE FILE -s {source_id}`, and start again; or keep "
+        "the table out by block-allow-list",
     ),
     "DDL-005": Entry(
         "{table} is not on the target, but the statement needs it there: {statement}",
-        "create it with the structure that it has upstream before the statement, or skip the statement",
+        "create it with the structure that it has upstream before the statement, or leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
     "DDL-006": Entry(
         "{table} has on the target neither the structure from before the statement nor the one it should have "
@@ -178,16 +206,25 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-007": Entry(
         "the process ended around a statement whose effect does not show in the structure: {statement}",
-        "look on the target whether it took effect (rows, partitions); if so skip it, if not run it there and skip it",
+        "look on the target whether it took effect (rows, partitions); if not run it there; in either case leave it "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`, then start again",
     ),
-    "DDL-008": Entry("the target refused the statement: {statement}", "mend what the server names, start again"),
+    "DDL-008": Entry(
+        "the target refused the statement: {statement}",
+        "mend what the server names, start again; or leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, or run another one in its place, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, and start again",
+    ),
     "DDL-009": Entry(
         "the statement was run in the time zone of the source's host, which the log does not name: {statement}",
-        "start the source with a fixed `default_time_zone`, such as '+00:00', then replace or skip this statement",
+        "start the source with a fixed `default_time_zone`, such as '+00:00'; for this statement, give one without "
+        "that zone, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, or leave it out with `skip`; then "
+        "start again",
     ),
     "DDL-010": Entry(
         "the target does not know collation {collation}, the default for what the statement creates: {statement}",
-        "replace the statement by one that names a character set and collation which the target has",
+        "give one that names a character set and collation which the target has, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, then start again",
     ),
     "DDL-020": Entry(
         "{rule} stops the task at this statement ({event}): {statement}",
@@ -195,13 +232,15 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-011": Entry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
-        "copy that table to the target under its new name, skip the statement, and run with `safe-mode: true` until "
+        "copy that table to the target under its new name, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, and run with `safe-mode: true` until "
         "the place of the copy is passed; or let both names through, or neither, and start anew",
     ),
     "DDL-012": Entry(
         "the target has a table {table} already, a name that the statement gives to another: {statement}",
         "rename or drop that table on the target if nothing is migrated into it, then start again; where other tables "
-        "are merged into it, move the rows there by hand, then skip the statement",
+        "are merged into it, move the rows there by hand, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "DDL-013": Entry(
         "sequences are not carried: {statement}",
@@ -210,18 +249,56 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-023": Entry(
         "{old} becomes a ghost table of online DDL by RENAME: {statement}",
-        "rename it back upstream and skip the statement; or, if these are no tables of gh-ost or pt-osc, say so with "
-        "shadow-table-rules and trash-table-rules of the task",
+        "rename it back upstream and leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; or, if these are no tables of gh-ost or pt-osc, say so "
+        "with shadow-table-rules and trash-table-rules of the task",
     ),
     "DDL-024": Entry(
         "one helper table of online DDL becomes the ghost of another by RENAME: {statement}",
         "nobody can say which statements the new ghost has behind it: bring the target's table to the source's "
-        "structure by hand, then skip the statement",
+        "structure by hand, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "DDL-025": Entry(
         "{old} takes the place of {new}, but no statement on it was seen: {statement}",
         "gh-ost or pt-osc had begun before the task did, or the ghost was filled by other means: bring the target's "
-        "table to the structure that {new} has in the source now, then skip the statement",
+        "table to the structure that {new} has in the source now, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
+}
+
+DDL |= {
+    "DDL-026": Entry(
+        "what is given for an operator is no DDL on tables with their schema: {statement}",
+        "give whole statements on tables or schemas, each name as `db.table`; change rows by hand on the target",
+    ),
+    "DDL-028": Entry(
+        "`{op}` is for statements, and here are row changes",
+        "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "
+        "`unshard ctl binlog skip` with the same place, and make others on the target by hand",
+    ),
+    "DDL-029": Entry(
+        "a transaction that is applied piece by piece is half applied: nothing can be left out of it any more",
+        "mend what the target refuses so that the rest can be applied; take the operator back, "
+        "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and start again",
+    ),
+    "DDL-030": Entry(
+        "no structure is tracked for the table: it wasn't met yet, or the name is another one",
+        "names are the source's; `unshard ctl binlog-schema update` gives it one",
+    ),
+    "DDL-031": Entry(
+        "the table is not there to take its structure from",
+        "write its CREATE TABLE, as it was at the checkpoint, to a file and give that",
+    ),
+    "DDL-032": Entry(
+        "a batch is half applied by the structures from before: they can't be others now",
+        "start the task so that the batch is finished, and stop it; what stops it on the way has to be mended first, "
+        "or left out by `unshard ctl binlog skip {task_file} -s {source_id} -b FILE:POS`",
+    ),
+    "DDL-027": Entry(
+        "{done} of the {all} operations of this statement are on the target already: nothing else can take its place",
+        "run what is missing by hand, leave the rest out, `unshard ctl binlog skip {task_file} -s {source_id}`, and "
+        "start again; or take back what was given: `unshard ctl binlog revert {task_file} -s {source_id}`",
     ),
 }
 

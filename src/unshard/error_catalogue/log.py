@@ -46,7 +46,9 @@ BINLOG: dict[str, Entry] = {
     ),
     "BINLOG-022": Entry(
         "the structure known for the table is not the one that the binlog was written with",
-        "known: {known}; logged as type codes: {logged}. Give the structure of that time, or copy the table again",
+        "known: {known}; logged as type codes: {logged}. Give the structure of that time, "
+        "`unshard ctl binlog-schema update {task_file} DB TABLE FILE -s {source_id}`, and start again; or copy "
+        "the table again",
     ),
     "BINLOG-023": Entry(
         "an event with row images is malformed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ from unshard.target.writer import KeptWriter, packet_limit
 DUPLICATE = 1062
 NO_TABLE = 1146
 TOO_LARGE = "TARGET-007"
+_REFUSED = frozenset({"SYNC-003", "SYNC-004"})
 T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
@@ -109,6 +111,8 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
             KeptWriter(plan.target, part).drop()
             raise doubt.failure from doubt
         except UnshardError as error:
+            if error.code in _REFUSED:
+                raise _with_seq(error, piece, plan, part) from error
             if error.code != TOO_LARGE:
                 raise
             pieces = smaller(piece)
@@ -122,6 +126,28 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
         if end < piece.end:
             waiting.append(piece.part(end, piece.end))
     return add_up(ledgers)
+
+
+def _with_seq(error: UnshardError, piece: Chunk, plan: BatchPlan, part: int) -> UnshardError:
+    """The error with the number of the first change that the target refuses alone, where one can be found.
+
+    The changes are tried one by one in a transaction that is rolled back.
+    """
+
+    def attempt(connection: Any) -> int | None:
+        connection.query(b"BEGIN")
+        try:
+            for number in range(piece.start, piece.end):
+                try:
+                    _write(connection, piece.part(number, number + 1), replace(plan, on_missing_row="warn"), ())
+                except UnshardError:
+                    return int(piece.seqs[number])
+        finally:
+            connection.query(b"ROLLBACK")
+        return None
+
+    seq = _persisting(plan, part, attempt)
+    return error if seq is None else type(error)(error.code, error.where, error.cause, {**error.values, "seq": seq})
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:

@@ -16,6 +16,7 @@ from unshard.model.change import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
+from unshard.sync.left_out import LeftOut, Seqs, Stage
 from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
@@ -170,6 +171,8 @@ class BatchPlan:
 
     `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit; they are
     given when it is run, and change nothing of what is written. `gate` holds the limits of all who write to the target.
+    `operators` are those that leave changes out of it, by a filter of its tables, or by `stages` where it was open
+    already.
     """
 
     source: str
@@ -193,6 +196,8 @@ class BatchPlan:
     rows_per_second: float = 0
     connections: int = 0
     gate: Gate | None = None
+    stages: tuple[Stage, ...] = ()
+    operators: tuple[int, ...] = ()
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""
@@ -216,4 +221,19 @@ class BatchPlan:
             "shape": list(astuple(self.shape)),
             "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
             "safe": self.safe,
+            **self._left_out(),
         }
+
+    def _left_out(self) -> dict[str, Any]:
+        """What operators leave out of the batch; nothing for most."""
+        if not self.operators:
+            return {}
+        stages = [[one.seqs, one.base] for one in self.stages]
+        return {"operators": self.operators, "left_out": left_out_of(self.tables), "stages": stages}
+
+
+def left_out_of(tables: tuple[TablePlan, ...]) -> Seqs:
+    """The changes that an operator leaves out of a batch from its beginning on: the same for all of its tables."""
+    return tuple(
+        run for rule in (tables[0].filters if tables else ()) if isinstance(rule, LeftOut) for run in rule.seqs
+    )

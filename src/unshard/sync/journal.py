@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from unshard.crash_point import reach
 from unshard.ddl.online import Kept, Records
 from unshard.errors import Where
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint
 from unshard.sync.ledger import Account
@@ -23,8 +23,10 @@ from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
 from unshard.target.online_ddl import load_records, save_records
+from unshard.target.operators import Operator, load_operators, settle
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.retrying import on_target
+from unshard.target.stopped import Stopped, forget_stopped, save_stopped
 from unshard.target.upstream import load_upstream, save_upstream
 from unshard.target.writer import writer
 
@@ -36,7 +38,8 @@ Changed = Mapping[TableName, TableCheckpoint]
 class Journal:
     """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`.
 
-    `exit_point` is written with every checkpoint; `owed` is what the next move of the checkpoint adds to the ledger.
+    `exit_point` is written with every checkpoint; `owed` is what the next move of the checkpoint adds to the ledger,
+    `used` the operators, with a note on each, that it marks as applied.
     """
 
     endpoint: Endpoint
@@ -47,6 +50,7 @@ class Journal:
     exact: bool = True
     exit_point: ExitPoint | None = None
     owed: Account = field(default_factory=Account)
+    used: dict[int, str] = field(default_factory=dict)
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
 
@@ -59,6 +63,7 @@ class Journal:
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
+        self.used = {}
         return self.checkpoint(), claimed.open_batch
 
     def checkpoint(self) -> Checkpoint | None:
@@ -76,6 +81,23 @@ class Journal:
     def online_ddl(self) -> dict[TableName, tuple[Kept, ...]]:
         """What waits for the RENAME of the source's ghost tables, by ghost."""
         return self.on_target(lambda c: load_records(c, self.meta, self.source))
+
+    def operators(self) -> tuple[Operator, ...]:
+        """The source's pending operators, in the order of the log."""
+        return self.on_target(lambda c: load_operators(c, self.meta, self.source))
+
+    def operator_in(self, begin: Position, end: Position) -> Operator | None:
+        """The pending operator for a place from `begin` to before `end`."""
+        return next((one for one in self.operators() if begin <= one.position < end), None)
+
+    def applied(self, partitions: int) -> list[receipts.Applied]:
+        """How far each partition of the open batch is."""
+
+        def read(connection: Any) -> list[receipts.Applied]:
+            own = (self.epoch, self.batch_id)
+            return [receipts.applied(connection, self.meta, self.source, part, *own) for part in range(partitions)]
+
+        return self.on_target(read)
 
     def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
         """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns.
@@ -108,13 +130,14 @@ class Journal:
                 self._save(cursor, end, changed)
                 save_records(cursor, self.meta, self.source, online or {})
                 self._add_to_ledger(cursor, account + self.owed)
+                self._settle(cursor)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
                 cursor.execute("COMMIT")
 
         reach("sync-close-before")
         self.on_target(attempt)
-        self.owed = Account()
+        self.owed, self.used = Account(), {}
         reach("sync-close-after")
 
     def note(self, plan: dict[str, Any]) -> None:
@@ -148,13 +171,14 @@ class Journal:
                 save_records(cursor, self.meta, self.source, online or {})
                 if prepared is not None:
                     keep(cursor, self.meta, self.source, prepared)
+                self._settle(cursor)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
                 cursor.execute("COMMIT")
 
         reach("sync-move-before")
         self.on_target(attempt)
-        self.owed = Account()
+        self.owed, self.used = Account(), {}
         reach("sync-move-after")
 
     def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa]) -> None:
@@ -178,6 +202,19 @@ class Journal:
         self.on_target(attempt)
         reach("sync-cross-after")
 
+    def stopped(self, stopped: Stopped) -> None:
+        """Put on record where and why the source stops here. Raises SyncError SYNC-001 where another owns it."""
+        self._in_one(lambda cursor: save_stopped(cursor, self.meta, self.source, stopped))
+
+    def goes_on(self) -> None:
+        """Forget where the source stopped."""
+        self._in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
+
+    def miss(self, numbers: Iterable[int]) -> None:
+        """Operators whose place was passed without them."""
+        batch, note = (self.epoch, self.batch_id), "the place was passed without it"
+        self._in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
+
     def owe(self, account: Account) -> None:
         """Add to the ledger when the checkpoint is moved next."""
         self.owed += account
@@ -200,6 +237,22 @@ class Journal:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _in_one(self, write: Callable[[Any], None]) -> None:
+        """One transaction of the source's owner."""
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                write(cursor)
+                cursor.execute("COMMIT")
+
+        self.on_target(attempt)
+
+    def _settle(self, cursor: Any) -> None:
+        for number, note in self.used.items():
+            settle(cursor, self.meta, self.source, [number], "applied", self.epoch, self.batch_id, note)
 
     def _save(self, cursor: Any, end: Location, changed: Changed) -> None:
         save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact)

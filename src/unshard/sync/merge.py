@@ -106,7 +106,8 @@ class Statement:
 class Chunk:
     """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch.
 
-    A piece of one holds its changes from number `start` on, `last` where nothing of it comes behind.
+    A piece of one holds its changes from number `start` on, `last` where nothing of it comes behind. `seqs` are the
+    numbers that all changes of the chunk have in the log, of several that were compacted the last one's.
     """
 
     number: int
@@ -115,6 +116,7 @@ class Chunk:
     cut: Callable[[int, int], tuple[Statement, ...]] = field(compare=False, repr=False)
     start: int = 0
     last: bool = True
+    seqs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), compare=False, repr=False)
 
     @property
     def end(self) -> int:
@@ -160,11 +162,12 @@ def merge(
         ordered=changes.column("ordered").to_numpy(),
     )
     sizes = np.cumsum(columns.key.sizes().astype(np.int64) + columns.row.sizes() + columns.old_key.sizes())
+    seqs = changes.column("seq").to_numpy()
     kinds = (columns.target.astype(np.int64) * 16 + columns.op) * 2 + columns.ordered
     turns = np.flatnonzero(np.diff(kinds)) + 1
     for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), before + 1):
         cut = partial(_cut, columns, targets, sizes, shape, turns, start, safe=safe)
-        yield Chunk(number, end - start, cut(0, end - start), cut)
+        yield Chunk(number, end - start, cut(0, end - start), cut, seqs=seqs[start:end])
 
 
 def _cut(

@@ -12,6 +12,7 @@ each task keeping its own partitions of the whole range (`run_share`), or a shuf
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import time
 from collections import Counter
@@ -34,8 +35,9 @@ from unshard.sync.decode import Images, decode
 from unshard.sync.encode import Ties, encode
 from unshard.sync.filter import filter_rows
 from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
+from unshard.sync.left_out import RULE, within, without
 from unshard.sync.map import map_columns, where_of
-from unshard.sync.merge import merge
+from unshard.sync.merge import Chunk, merge
 from unshard.sync.order import order
 from unshard.sync.partial import encode_partial
 from unshard.sync.throttle import Pacer
@@ -166,12 +168,43 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
     """
     if not len(changes):
         return {}, before
+    if plan.stages:
+        return _in_stages(plan, part, changes, pacer)
     targets = plan.targets()
     ready = arrange(changes, compacted=plan.shape.compact)
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
     applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before, pacer)
     return add_up([dropped, applied]), last
+
+
+def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> tuple[Ledger, int]:
+    """The same for a batch that goes on without changes of it, and with the chunks that were applied with them."""
+    targets, compacted = plan.targets(), plan.shape.compact
+    kept: list[Chunk] = []
+    done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted)
+    out = np.zeros(len(changes), dtype=bool)
+    for stage in plan.stages:
+        chunks = merge(ready, targets, plan.shape, len(kept), safe=plan.safe)
+        applied = list(itertools.islice(chunks, stage.base[part] - len(kept)))
+        done = pa.concat_tables([done, ready.slice(0, sum(chunk.rows for chunk in applied))])
+        kept += applied
+        out |= within(changes.column("seq").to_numpy(), stage.seqs)
+        ready = without(arrange(changes.filter(pa.array(~out)), compacted=compacted), done, compacted=compacted)
+    filtered = _by_target(without(changes.filter(pa.array(out)), done, compacted=compacted))
+    decoded, left = _by_target(changes), _by_target(pa.concat_tables([done, ready]))
+    dropped = {
+        target: Entry(
+            decoded=count,
+            compacted=count - left[target] - filtered[target],
+            filtered=filtered[target],
+            rules={RULE: filtered[target]} if filtered[target] else {},
+        )
+        for target, count in decoded.items()
+    }
+    chunks = itertools.chain(kept, merge(ready, targets, plan.shape, len(kept), safe=plan.safe))
+    ledger, last = apply(chunks, plan, part, 0, pacer)
+    return add_up([dropped, ledger]), last
 
 
 def arrange(changes: pa.Table, *, compacted: bool) -> pa.Table:

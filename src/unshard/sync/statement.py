@@ -15,15 +15,18 @@ from unshard.binlog.extent import Statement
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context, mariadb_flags, mysql_flags
+from unshard.ddl.given import parse_given
 from unshard.ddl.intent import Intent
-from unshard.ddl.online import Kept, Records
+from unshard.ddl.marks import unmarked
+from unshard.ddl.online import Kept, OnlineDdl, Records
+from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
-from unshard.ddl.prepare import prepare
+from unshard.ddl.prepare import Prepared, prepare
 from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import Changes, SchemaTracker
-from unshard.errors import SyncError, Where
+from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
@@ -34,8 +37,12 @@ from unshard.sync.ledger import Account
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.statement_filter import classify_logged, judge_and_log
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+from unshard.target.operators import Op, Operator
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
+
+_UNTRACKED = frozenset({"DDL-003", "DDL-004"})
+"""What comes of a statement whose structures can't be found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,52 +132,139 @@ class Statements:
         self._changed = {}
         return {name: TableCheckpoint(table, self._locations.get(name)) for name, table in changes.items()}
 
-    def carry_out(self, work: Ddl, at: Location, journal: Journal, *, unlocked: bool = False) -> bool:
-        """Do what the statement asks for; whether it moved the checkpoint (else it changed nothing in the target).
+    def carry_out(
+        self, work: Ddl, at: Location, journal: Journal, *, unlocked: bool = False, again: OpenBatch | None = None
+    ) -> bool:
+        """Do what the statement, or an operator for it, asks for; whether it moved the checkpoint.
 
-        `unlocked`: it was run during a dump without a lock, which may hold structures of before it or behind it.
+        Else it changed nothing in the target. `unlocked`: it was run during a dump without a lock, which may hold
+        structures of before it or behind it. `again`: the batch that is open with what was to be done before.
         """
         self.touched = frozenset()
         where = Where(source=self.source, position=str(work.begin))
+        operator = journal.operator_in(work.begin, work.end.position)
+        if operator is None:
+            wanted = self._own(work, where, unlocked=unlocked)
+            self._refuse_sharding(wanted.found, journal)
+            prepared = self._prepared(work, wanted.found, self.rules, journal)
+        else:
+            wanted, prepared = self._operated(work, where, operator, journal, unlocked=unlocked)
+            journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
+        if prepared.intent is None:
+            self._take_over(prepared.changes)
+            return self._pass(work, journal, wanted.online, again)
+        self._open(work, at, journal, wanted.online, prepared.intent, prepared.changes, operator, again)
+        return True
+
+    def _open(
+        self,
+        work: Ddl,
+        at: Location,
+        journal: Journal,
+        online: Records,
+        intent: Intent,
+        changes: Changes,
+        operator: Operator | None,
+        again: OpenBatch | None,
+    ) -> None:
+        """Write the intent, carry it out, close the batch."""
+        plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict()}
+        plan |= {"changes": _form(changes), "end_gtid": work.end.gtid}
+        if online:
+            plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
+        if operator is not None:
+            plan["operator"] = operator.number
+        if again is None:
+            journal.open(at, work.end, plan, partitions=0)
+        else:
+            journal.note(plan)
+        self._run(intent, plan, journal, resumed=False)
+        self._take_over(changes)
+        journal.close(work.end, self.take_changes(work.end.position), Account(), online=online)
+        self.rules.online.apply(online)
+
+    def _operated(
+        self, work: Ddl, where: Where, operator: Operator, journal: Journal, *, unlocked: bool
+    ) -> tuple[_Wanted, Prepared]:
+        """What an operator makes of a statement: what it gives is run first, and of itself nothing but for inject.
+
+        The source ran the statement and nothing else, so it is tracked in any case; only where it can't be, what is
+        given is tracked in its place, as DM does.
+        """
+        given = [piece for text in operator.sqls for piece in self._given(text, work, where)]
+        own = _Wanted()
+        rules = replace(self.rules, marks=unmarked)
+        try:
+            if operator.op is Op.INJECT:
+                rules = self.rules
+                own = self._own(work, where, unlocked=unlocked)
+                self._refuse_sharding(own.found, journal)
+            else:
+                own = self._followed(work, where, rules)
+            found = (*(replace(piece, tracked=False) for piece in given), *own.found)
+            return own, self._prepared(work, found, rules, journal)
+        except DdlError as error:
+            if operator.op is Op.INJECT and (not own.found or error.code not in _UNTRACKED):
+                raise
+            failure = error
+        kept = own.found if operator.op is Op.INJECT else ()
+        prepared = self._prepared(work, (*given, *kept), rules, journal)
+        note = f"the structure behind the statement could not be found out: {failure.code} {failure.cause}"
+        log = logger("sync", source=self.source)
+        log.warning("tracked by what an operator gives", position=str(work.begin), op=str(operator.op), note=note)
+        return _Wanted(note=note), prepared
+
+    def _given(self, text: str, work: Ddl, where: Where) -> tuple[Piece, ...]:
+        """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
+
+        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema.
+        """
+        context = replace(logged_context(work.statement, self.traits, where), schema="")
+        return pieces(parse_given(text, context), replace(self.rules, online=OnlineDdl()), self.tracker.get)
+
+    def _followed(self, work: Ddl, where: Where, rules: Rules) -> _Wanted:
+        """The statement as it is tracked, with nothing of it to run."""
+        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        if isinstance(parsed, Skipped) or self.tracker.without_effect(parsed):
+            return _Wanted()
+        found = pieces(parsed, rules, self.tracker.get)
+        return _Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+
+    def _prepared(self, work: Ddl, found: Sequence[Piece], rules: Rules, journal: Journal) -> Prepared:
+        if not found:
+            return Prepared({}, None)
+        begin, end = work.begin, work.end.position
+        return journal.on_target(lambda c: prepare(c, found, self.tracker, rules, begin, end))
+
+    def _own(self, work: Ddl, where: Where, *, unlocked: bool) -> _Wanted:
+        """Of the statement itself."""
         parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
         if isinstance(parsed, Skipped):
             logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
-            return False
+            return _Wanted()
         if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
         own = set(self.rules.online.real_names(parsed))
         copied = {name for name in own if self.after.get(name, work.begin) > work.begin}
         if copied == own != set():
-            return self._pass(work, journal, self.rules.online.forgotten(parsed))
+            return _Wanted(online=self.rules.online.forgotten(parsed))
         if copied:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
         online = self.rules.online.changes(parsed, self.rules.allows)
         if unlocked:
             self._refuse_during_dump(parsed, where)
         if self.tracker.without_effect(parsed):
-            return False
-        end = work.end.position
-        judge = partial(judge_and_log, self.events, parsed)
-        found = pieces(parsed, replace(self.rules, judge=judge), self.tracker.get)
-        self._refuse_sharding(found, journal)
-        prepared = journal.on_target(lambda c: prepare(c, found, self.tracker, self.rules, work.begin, end))
-        if prepared.intent is None:
-            self._take_over(prepared.changes)
-            return self._pass(work, journal, online)
-        intent, changes = prepared.intent.to_dict(), _form(prepared.changes)
-        plan = {"kind": "ddl", "intent": intent, "changes": changes, "end_gtid": work.end.gtid}
-        if online:
-            plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
-        journal.open(at, work.end, plan, partitions=0)
-        self._run(prepared.intent, plan, journal, resumed=False)
-        self._take_over(prepared.changes)
-        journal.close(work.end, self.take_changes(end), Account(), online=online)
-        self.rules.online.apply(online)
-        return True
+            return _Wanted()
+        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
+        return _Wanted(pieces(parsed, rules, self.tracker.get), online)
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""
+        if "operator" in batch.plan:
+            journal.used = {
+                batch.plan["operator"]: "; ".join(step["statement"] for step in batch.plan["intent"]["steps"])
+            }
         self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
         self._take_over(_changes(batch.plan["changes"]))
         form = batch.plan.get("online", [])
@@ -179,11 +273,15 @@ class Statements:
         journal.close(end, self.take_changes(batch.end), Account(), online=online)
         self.rules.online.apply(online)
 
-    def _pass(self, work: Ddl, journal: Journal, online: Records) -> bool:
-        """Nothing is run. What changes for a ghost is durable at once, with the checkpoint behind it."""
-        if not online:
+    def _pass(self, work: Ddl, journal: Journal, online: Records, again: OpenBatch | None) -> bool:
+        """Nothing is run. What changes for a ghost, and the use of an operator, is durable with the checkpoint."""
+        changes = self.take_changes(work.end.position) if online or journal.used or again else {}
+        if again is not None:
+            journal.close(work.end, changes, Account(), online=online)
+        elif online or journal.used:
+            journal.move(work.end, changes, online=online)
+        else:
             return False
-        journal.move(work.end, self.take_changes(work.end.position), online=online)
         self.rules.online.apply(online)
         return True
 
@@ -226,6 +324,15 @@ class Statements:
             if ddl.kind is Kind.DROP_DATABASE:
                 journal.on_target(partial(refuse_shared_schema, ddl=ddl, names=self._names, rules=self.rules))
             refuse_merged(ddl, self._names, self.rules, self.merged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
+
+    found: tuple[Piece, ...] = ()
+    online: Records = field(default_factory=dict)
+    note: str = ""
 
 
 def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> Context:

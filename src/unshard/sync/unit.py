@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event
 
 from unshard.crash_point import reach
@@ -25,15 +26,19 @@ from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.journal import Journal
+from unshard.sync.leave_out import as_kept, leave_out, located, take_up
 from unshard.sync.ledger import Account, Report, balance
+from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
+from unshard.sync.reread import rows_again, rows_end
 from unshard.sync.safe_mode import Delivery, SafeMode
 from unshard.sync.statement import Statements
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
+from unshard.target.operators import Operator
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
@@ -63,6 +68,9 @@ class SyncUnit:
     _at: Location = field(init=False)
     _saved: Location = field(init=False)
     _saved_time: float = 0.0
+    _place: Position = ANY
+    _sure: bool = True
+    _operators: tuple[Operator, ...] = ()
     _left_open: OpenBatch | None = None
     _upstream: str | None = None
     _crossing: bool = False
@@ -92,6 +100,7 @@ class SyncUnit:
         elif (found.exit_point, found.exact, found.by_dm) != (self._safe.exit_point, self.journal.exact, False):
             # the row has to be ours before anything is applied: an exit point that says "off" would say so again
             self._move(checkpoint.location)
+        self.journal.goes_on()
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
@@ -115,6 +124,7 @@ class SyncUnit:
             self._leave()
         except UnshardError as error:
             self._leave_by(error)
+            record_stop(self.journal, error, self._place, sure=self._sure)
             raise
         finally:
             self.meter.doing = "stopped"
@@ -125,18 +135,22 @@ class SyncUnit:
         if not self._await(ANY, stop):
             return
         batch, before = self._left_open, self._upstream
+        self._operators = self.journal.operators()
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != "ddl":
             self._read = self.relay.earlier(str(before), needed_by(batch, self._prepared.known))
         if (crosses or self._await(self._at.position, stop)) and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
-        if crosses and not stop.is_set():
+        if not crosses:
+            give_up_missed(self.journal, self._at.position)
+        elif not stop.is_set():
             self._cross(str(before), stop)
 
     def _cross(self, before: str, stop: Event) -> None:
         """Put the names of the server that the relay follows now in the place of those of `before`."""
         self.meter.doing = "going over to another server"
+        refuse_pending(self.journal, before)
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
         names = translate(Names(checkpoint, self._prepared.known), before, self.relay, self.source, stop)
@@ -152,6 +166,7 @@ class SyncUnit:
         logger("sync", source=self.source).info("the source has failed over", **words)
 
     def _step(self) -> None:
+        self._place = self._at.position
         self.relay.check()
         work = next_work(self._read.log, self._at, self._read.written, self._flow.budget_bytes, self.source)
         if work is None:
@@ -162,6 +177,8 @@ class SyncUnit:
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
+        if not isinstance(work, Move):
+            self._place, self._sure = work.begin, not isinstance(work, Rows) or work.extent.transactions == 1
         match work:
             case Rows():
                 self._apply(work)
@@ -190,6 +207,7 @@ class SyncUnit:
             self.meter.doing = "batch"
             safe = self._is_safe(work, tables)
             plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1, safe=safe)
+            plan = leave_out(plan, work, self._operators, self.journal)
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             if self.delivery.exactly_once:
                 begin = Location(work.begin, self._at.gtid)
@@ -267,37 +285,24 @@ class SyncUnit:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
         self.meter.doing = "finishing the open batch"
         if batch.plan["kind"] == "ddl":
-            self.statements.finish(batch, self.journal)
+            ready = partial(self._await, batch.end, stop)
+            log = self._read.log if self._upstream in (None, self.relay.upstream) else None
+            if not finish_statement(self.statements, self.journal, batch, log, self._at.gtid, ready):
+                return
             end = Location(batch.end, batch.plan["end_gtid"])
             self._saved = end
             self.rules.forget(self.statements.touched)
             self._arrive(end)
             return
-        if batch.plan.get("xid"):
-            self._finish_commit(batch, stop)
+        xid = batch.plan.get("xid")
+        if not self._await(batch.end if xid else rows_end(batch), stop):
             return
-        end_offset = max(stretch[2] for stretch in batch.plan["ranges"])
-        limit = Position(batch.begin.file, end_offset)
-        if not self._await(limit, stop):
-            return
-        at = Location(Position(batch.begin.file, batch.plan["ranges"][0][1]), self._at.gtid)
-        work = next_work(self._read.log, at, limit, WHOLE, self.source)
-        if not isinstance(work, Rows) or work.end.position != batch.end:
-            raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
-        # the checkpoint may lie before moves that were never saved, and with it its GTIDs
-        work = replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
-        tables = self._tables(work)
+        log = self._read.log
+        work = self._prepared.rows_again(log, batch) if xid else rows_again(log, batch, self.source)
+        self._place, self._sure = work.begin, work.extent.transactions == 1
+        tables = as_kept(self._tables(work), batch.plan)
         plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
-        self._run(plan, work)
-        self._arrive(work.end)
-
-    def _finish_commit(self, batch: OpenBatch, stop: Event) -> None:
-        """The same for a batch that is the commit of a prepared transaction."""
-        if not self._await(batch.end, stop):
-            return
-        work = self._prepared.rows_again(self._read.log, batch)
-        plan = self.planner.plan_again(work, self._tables(work), self.journal.epoch, batch.batch_id, batch.plan)
-        self._run(plan, work)
+        self._run(take_up(plan, work, self._operators, batch.plan, self.journal), work)
         self._prepared.known.pop(work.xid, None)
         self._arrive(work.end)
 
@@ -314,7 +319,7 @@ class SyncUnit:
         try:
             reports = self.run_batch(plan)
         except UnshardError as error:
-            raise error.at(source=self.source, position=where.position) from error
+            raise located(plan, error).at(source=self.source, position=where.position) from error
         self._flow = self._flow.after(work.extent.size, time.monotonic() - begun)
         total, skipped = balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)
         targets = plan.targets()

@@ -126,6 +126,35 @@ CREATE TABLE IF NOT EXISTS {name} (
     uuid VARCHAR(64) NOT NULL
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_OPERATOR = """
+CREATE TABLE IF NOT EXISTS {name} (
+    number BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    source VARCHAR(32) NOT NULL,
+    op VARCHAR(8) NOT NULL,
+    binlog_name VARCHAR(128) NOT NULL,
+    binlog_pos BIGINT UNSIGNED NOT NULL,
+    sqls LONGTEXT NOT NULL,
+    state VARCHAR(8) NOT NULL,
+    given_by VARCHAR(255) NOT NULL,
+    given_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    settled_time TIMESTAMP NULL DEFAULT NULL,
+    epoch BIGINT,
+    batch_id BIGINT,
+    note VARCHAR(1000) NOT NULL DEFAULT '',
+    KEY source_state (source, state)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_STOPPED = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL PRIMARY KEY,
+    binlog_name VARCHAR(128) NOT NULL,
+    binlog_pos BIGINT UNSIGNED NOT NULL,
+    code VARCHAR(16) NOT NULL,
+    error LONGTEXT NOT NULL,
+    sure BOOLEAN NOT NULL,
+    stopped_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +204,14 @@ class MetaTables:
     def upstream(self) -> str:
         return self.named("upstream")
 
+    @property
+    def operator(self) -> str:
+        return self.named("binlog_operator")
+
+    @property
+    def stopped(self) -> str:
+        return self.named("stopped")
+
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once.
 
@@ -195,6 +232,8 @@ class MetaTables:
                 (_ONLINE_DDL, self.online_ddl),
                 (_PREPARED_XA, self.prepared_xa),
                 (_UPSTREAM, self.upstream),
+                (_OPERATOR, self.operator),
+                (_STOPPED, self.stopped),
             ):
                 if name.lower() not in known:
                     cursor.execute(statement.format(name=name))

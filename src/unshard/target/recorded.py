@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import MySQLdb
 
@@ -11,7 +12,10 @@ from unshard.model.position import Location
 from unshard.target.checkpoint import load_checkpoint
 from unshard.target.ledger import COUNTS
 from unshard.target.meta import MetaTables
+from unshard.target.operators import Operator, load_operators
+from unshard.target.stopped import Stopped, load_stopped
 
+T = TypeVar("T")
 _ABSENT = frozenset({1049, 1146})  # no such database, no such table
 
 
@@ -21,6 +25,7 @@ class Recorded:
 
     `location` is None before the first checkpoint, `saved` tells when it was moved last (UTC, as text). `open_batch`
     is the stretch of the batch that is planned and not closed, else empty. `tables` has the counts by target table;
+    `stopped` is where and why an error stopped it, None while it runs; `pending` are operators that wait.
     `filtered` changes by (target table, rule), `skipped` row events by (source table, rule).
     """
 
@@ -31,6 +36,8 @@ class Recorded:
     tables: dict[str, dict[str, int]]
     filtered: dict[tuple[str, str], int]
     skipped: dict[tuple[str, str], int]
+    stopped: Stopped | None = None
+    pending: tuple[Operator, ...] = ()
 
 
 def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
@@ -48,7 +55,19 @@ def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
         {row["target"]: {name: int(row.get(name, 0)) for name in COUNTS} for row in ledger},
         {(row["name"], row["rule"]): int(row["changes"]) for row in left_out if row["changes"]},
         {(row["name"], row["rule"]): int(row["events"]) for row in left_out if row.get("events")},
+        _where_there(lambda: load_stopped(connection, meta, source), None),
+        _where_there(lambda: load_operators(connection, meta, source), ()),
     )
+
+
+def _where_there(read: Callable[[], T], otherwise: T) -> T:
+    """What is read of a table that the task may not have made yet."""
+    try:
+        return read()
+    except MySQLdb.Error as error:
+        if error.args[0] in _ABSENT:
+            return otherwise
+        raise
 
 
 def _rows(connection: Any, statement: str, source: str) -> list[dict[str, Any]]:

@@ -1,0 +1,28 @@
+"""Statements that a human gives for an operator: whole texts, with every name qualified."""
+
+from __future__ import annotations
+
+from unshard.ddl.context import Context
+from unshard.ddl.lex import tokens
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.statement import Ddl
+from unshard.errors import DdlError
+
+
+def parse_given(text: str, context: Context) -> Ddl:
+    """One statement; `context` has no schema. Raises DdlError DDL-026 where it is no DDL, or a name has no schema."""
+    try:
+        return classify_ddl(text, context)
+    except DdlError as error:
+        raise DdlError("DDL-026", context.where, error.cause, {"statement": text}) from error
+
+
+def split_given(text: str) -> tuple[str, ...]:
+    """The statements of a text, parted by semicolons outside of strings and comments. Raises ValueError: unreadable."""
+    found, start = [], 0
+    ends = [(token.start, token.end) for token in tokens(text) if token.is_symbol(";")]
+    for end, after in [*ends, (len(text), len(text))]:
+        if one := text[start:end].strip():
+            found.append(one)
+        start = after
+    return tuple(found)

@@ -1,0 +1,153 @@
+"""The driver's part of operators for row changes: which changes are meant, and how a batch goes on without them.
+
+| it dies | then |
+|---|---|
+| before the batch is open | the operator is pending, the next start plans the same |
+| between open and close | the plan on record names the changes, and is run again |
+| after close | the operator is settled, by the same transaction |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from struct import unpack_from
+from typing import Any
+
+import numpy as np
+
+from unshard.binlog.events import event_of
+from unshard.binlog.index import walk
+from unshard.binlog.mapped import mapped
+from unshard.binlog.partial import PartialImages
+from unshard.errors import DdlError, UnshardError, Where
+from unshard.model.position import Position
+from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.decode import decode
+from unshard.sync.follow import Rows
+from unshard.sync.journal import Journal
+from unshard.sync.left_out import LeftOut, Seqs, Stage, runs
+from unshard.target.operators import Op, Operator
+
+_CODE_AT, _LENGTH_AT = 4, 9
+
+
+def as_kept(tables: Sequence[TablePlan], kept: dict[str, Any]) -> tuple[TablePlan, ...]:
+    """The tables of an open batch with what its plan leaves out of them from its beginning on."""
+    return _filtered(tables, tuple((first, last) for first, last in kept.get("left_out", ())))
+
+
+def leave_out(plan: BatchPlan, work: Rows, operators: Iterable[Operator], journal: Journal) -> BatchPlan:
+    """A new batch without the changes that operators are for; `journal` settles those when it is closed.
+
+    Raises DdlError DDL-028 for an operator that is not `skip`.
+    """
+    meant = _meant(plan, work, operators)
+    if not meant:
+        return plan
+    journal.used = {number: f"left out: {_count(seqs)} changes" for number, seqs in meant.items()}
+    return replace(plan, tables=_filtered(plan.tables, _all(meant)), operators=tuple(meant))
+
+
+def take_up(
+    plan: BatchPlan, work: Rows, operators: Iterable[Operator], kept: dict[str, Any], journal: Journal
+) -> BatchPlan:
+    """An open batch, planned again, with what operators leave out of it; the new plan is on record before it is run.
+
+    It is applied in part: a start gives up any other (`target.receipts.claim`). What is applied stays (`left_out`).
+    Raises DdlError DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or in the middle of a chunk that is.
+    """
+    stages = tuple(Stage(tuple((a, b) for a, b in seqs), tuple(base)) for seqs, base in kept.get("stages", ()))
+    plan = replace(plan, stages=stages, operators=tuple(kept.get("operators", ())))
+    journal.used = dict.fromkeys(plan.operators, "left out")
+    meant = _meant(plan, work, (one for one in operators if one.number not in plan.operators))
+    if not meant:
+        return plan
+    done = journal.applied(plan.shape.partitions)
+    if any(one.step for one in done) or (plan.sliced and any(map(any, done))):
+        raise DdlError("DDL-029", Where(source=plan.source, position=f"{plan.begin} to {plan.end}"))
+    stage = Stage(_all(meant), tuple(one.chunks for one in done))
+    plan = replace(plan, operators=(*plan.operators, *meant), stages=(*stages, stage))
+    journal.note({**kept, **plan.to_json()})
+    for number, seqs in meant.items():
+        journal.used[number] = f"left out: {_count(seqs)} changes, but for what was applied before"
+    return plan
+
+
+def located(plan: BatchPlan, error: UnshardError) -> UnshardError:
+    """The error of a refused change with the place of its row event, for which the batch is decoded once more."""
+    seq = error.values.get("seq")
+    if seq is None or not plan.begin.offset <= plan.ranges[0].start < plan.end.offset:
+        return error  # rows that were prepared lie before their commit, which is the place to name
+    for piece in plan.ranges:
+        for _, images in decode(plan, piece, offsets=True)[0]:
+            batch = images.batch if isinstance(images, PartialImages) else images
+            at = np.flatnonzero(batch.column(1).to_numpy(zero_copy_only=False) == seq)
+            if len(at):
+                offset = batch.column(batch.num_columns - 1)[int(at[0])].as_py()
+                place = replace(error.where, position=str(Position(piece.file, offset)))
+                return type(error)(error.code, place, error.cause, error.values)
+    return error
+
+
+def _meant(plan: BatchPlan, work: Rows, operators: Iterable[Operator]) -> dict[int, Seqs]:
+    """By number of the operator, the changes in this batch that it is for; none for one that holds nothing here."""
+    found: dict[int, Seqs] = {}
+    for one in operators:
+        if not work.begin <= one.position < work.end.position:
+            continue
+        if one.op is not Op.SKIP:
+            place = Where(source=plan.source, position=str(one.position))
+            raise DdlError("DDL-028", place, values={"op": str(one.op)})
+        if seqs := seqs_at(plan, work, one.position):
+            found[one.number] = seqs
+    return found
+
+
+def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
+    """The changes of the row event at that place, or for any other event those of its whole transaction."""
+    start, end = (work.extent.start, work.extent.end) if work.xid else _span(work, position.offset)
+    found: list[int] = []
+    for piece in plan.ranges:
+        if piece.start < end and start < piece.end:
+            for _, images in decode(plan, piece, offsets=True)[0]:
+                batch = images.batch if isinstance(images, PartialImages) else images
+                offsets = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+                seqs = batch.column(1).to_numpy(zero_copy_only=False)
+                found += seqs[(offsets >= start) & (offsets < end)].tolist()
+    return runs(found)
+
+
+def _span(work: Rows, offset: int) -> tuple[int, int]:
+    """The bytes of the row event, or of the transaction, that hold the byte at `offset`."""
+    data = mapped(work.path, work.extent.end)
+    start = end = work.extent.start
+    while end <= offset:
+        start = end
+        where = Where(file=str(work.path))
+        size = work.extent.end
+        end = walk(data, start, size=size, budget=1, checksum=work.checksum, where=where).end
+        if end <= start:
+            return start, start
+    event = start
+    while event < end:
+        (length,) = unpack_from("<I", data, event + _LENGTH_AT)
+        if event <= offset < event + length:
+            rows = event_of(data[event + _CODE_AT]).kind == "rows"
+            return (event, event + length) if rows else (start, end)
+        event += max(length, 1)
+    return start, end
+
+
+def _filtered(tables: Sequence[TablePlan], seqs: Seqs) -> tuple[TablePlan, ...]:
+    if not seqs:
+        return tuple(tables)
+    return tuple(replace(table, filters=(LeftOut(seqs), *table.filters)) for table in tables)
+
+
+def _all(meant: dict[int, Seqs]) -> Seqs:
+    return tuple(run for seqs in meant.values() for run in seqs)
+
+
+def _count(seqs: Seqs) -> int:
+    return sum(last - first + 1 for first, last in seqs)

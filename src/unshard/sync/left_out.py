@@ -1,0 +1,90 @@
+"""Row changes that an operator leaves out of a batch, in every attempt at it the same ones.
+
+They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
+*filter* (`LeftOut`), and never met again. Where chunks are applied already, which hold what the changes came to until
+then, they are taken out behind the exchange (`Stage`): chunks that are applied stay as they are and are counted; what
+is left is compacted and cut anew without them, and without all that those chunks hold.
+
+| a key's changes in the batch | in an applied chunk | what of them is applied |
+|---|---|---|
+| with or without one that is left out | yes | as it was: the operator came too late for it |
+| with one that is left out | no | the others |
+| all others | no | all |
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unshard.model.table import Table
+
+RULE = "operator"
+"""What the ledger counts them under."""
+
+Seqs = tuple[tuple[int, int], ...]
+"""Numbers of changes, as (first, last) of each run of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The rule of step *filter* (`transform.row_filter.RowFilter`)."""
+
+    seqs: Seqs
+
+    @property
+    def rule(self) -> str:
+        return RULE
+
+    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        """Both images of an UPDATE have one number."""
+        del table, absent
+        return within(images.column(1).to_numpy(zero_copy_only=False), self.seqs)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Changes that are left out from when `base` chunks of each partition were applied."""
+
+    seqs: Seqs
+    base: tuple[int, ...]
+
+
+def within(seq: np.ndarray, seqs: Seqs) -> np.ndarray:
+    """Which of the numbers are meant."""
+    found = np.zeros(len(seq), dtype=bool)
+    for first, last in seqs:
+        found |= (seq >= first) & (seq <= last)
+    return found
+
+
+def without(rows: pa.Table, done: pa.Table, *, compacted: bool) -> pa.Table:
+    """The rows whose effect is not among those of `done`."""
+    return rows.filter(pa.array(~_among(rows, done, compacted=compacted))).combine_chunks()
+
+
+def _among(rows: pa.Table, done: pa.Table, *, compacted: bool) -> np.ndarray:
+    """Whether `done` has what a row comes to: free compacted ones by their key, others by their own number.
+
+    A Python object a row: batches with an operator are rare.
+    """
+    there = set(_names(done, compacted=compacted)) if len(done) else set()
+    return np.fromiter((name in there for name in _names(rows, compacted=compacted)), dtype=bool, count=len(rows))
+
+
+def _names(rows: pa.Table, *, compacted: bool) -> Iterator[tuple[Any, ...]]:
+    columns = (rows.column(name).to_pylist() for name in ("target", "key", "ordered", "seq", "op"))
+    for target, key, ordered, seq, op in zip(*columns, strict=True):
+        yield (target, key) if compacted and not ordered else (target, key, seq, op)
+
+
+def runs(seqs: Sequence[int]) -> Seqs:
+    """Sorted numbers as runs."""
+    numbered = enumerate(sorted(set(seqs)))
+    groups = (list(group) for _, group in itertools.groupby(numbered, lambda pair: pair[1] - pair[0]))
+    return tuple((group[0][1], group[-1][1]) for group in groups)

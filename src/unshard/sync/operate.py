@@ -1,0 +1,90 @@
+"""Operators around a start and a stop: what an open statement becomes by one, and where the next one is for.
+
+| the open batch of a statement was planned | an operator is pending for it | then |
+|---|---|---|
+| without one, or with this very one | no, or this one | its plan is brought to its end |
+| without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
+| with one that was taken back | no | planned anew as the statement itself |
+
+If it dies before the new plan is noted, the old one stands, and it is planned anew again; behind it the new one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from unshard.errors import DdlError, SyncError, UnshardError, Where
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.sync.follow import Log
+from unshard.sync.journal import Journal
+from unshard.sync.reread import statement_again
+from unshard.sync.statement import Statements
+from unshard.target.operators import Op
+from unshard.target.receipts import FENCED_OUT, OpenBatch
+from unshard.target.stopped import Stopped
+
+
+def finish_statement(
+    statements: Statements, journal: Journal, batch: OpenBatch, log: Log | None, gtid: str, ready: Callable[[], bool]
+) -> bool:
+    """Bring an open batch that is a statement to its end; the module's table. False: `ready` says to stop.
+
+    `ready` waits until `log` holds the batch again, `gtid` is the checkpoint's set. Raises DdlError DDL-027 where some
+    of the statement is on the target already and something else is to take its place, SyncError SYNC-067 where it has
+    to be read again without a `log`: the source has failed over.
+    """
+    begin = Position.parse(batch.plan["intent"]["position_begin"])
+    operator = journal.operator_in(begin, batch.end)
+    if (operator.number if operator is not None else None) == batch.plan.get("operator"):
+        statements.finish(batch, journal)
+        return True
+    where = Where(source=journal.source, position=str(begin))
+    done, steps = batch.plan["intent"]["done"], len(batch.plan["intent"]["steps"])
+    if done and (operator is None or operator.op is not Op.SKIP):
+        raise DdlError("DDL-027", where, values={"done": done, "all": steps})
+    if log is None:
+        raise SyncError("SYNC-067", where, values={"places": str(begin), "server": "the open batch"})
+    if not ready():
+        return False
+    work = statement_again(log, batch, begin, gtid, journal.source)
+    statements.carry_out(work, Location(batch.begin, gtid), journal, again=batch)
+    return True
+
+
+def record_stop(journal: Journal, error: UnshardError, place: Position, *, sure: bool) -> None:
+    """Put on record where the source stops and why.
+
+    `place` is where it was at work, if the error names none; it is not `sure` where several transactions begin there.
+    """
+    if error.code == FENCED_OUT:
+        return
+    try:
+        named = _place_of(error, place)
+        journal.stopped(Stopped(named or place, error.code, str(error), sure=sure or named is not None))
+    except UnshardError as failure:
+        log = logger("sync", source=journal.source)
+        log.warning("not put on record where it stopped", error=str(failure), after=str(error))
+
+
+def give_up_missed(journal: Journal, at: Position) -> None:
+    """Settle the pending operators of places before the checkpoint: nothing of theirs was met there."""
+    missed = [one for one in journal.operators() if one.position < at]
+    for one in missed:
+        log = logger("sync", source=journal.source)
+        log.warning("an operator's place is passed", op=str(one.op), position=str(one.position), checkpoint=str(at))
+    if missed:
+        journal.miss([one.number for one in missed])
+
+
+def refuse_pending(journal: Journal, server: str) -> None:
+    """Raise SyncError SYNC-067 where operators wait for places in the binlog of the server before a fail-over."""
+    if pending := journal.operators():
+        values = {"places": ", ".join(str(one.position) for one in pending), "server": server}
+        raise SyncError("SYNC-067", Where(source=journal.source), values=values)
+
+
+def _place_of(error: UnshardError, near: Position) -> Position | None:
+    """The one place of the log that the error names, in the file of `near`."""
+    file, _, offset = (error.where.position or "").rpartition(":")
+    return Position(file, int(offset)) if file == near.file and offset.isdigit() else None

@@ -1,0 +1,39 @@
+"""The work of a batch that an earlier process left open, read from the log again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
+from unshard.sync.follow import Ddl, Log, Rows, next_work
+from unshard.target.receipts import OpenBatch
+
+WHOLE = 1 << 62
+
+
+def rows_end(batch: OpenBatch) -> Position:
+    """The end of what the log has to hold for an open batch of rows."""
+    return Position(batch.begin.file, max(stretch[2] for stretch in batch.plan["ranges"]))
+
+
+def rows_again(log: Log, batch: OpenBatch, source: str) -> Rows:
+    """The rows of an open batch. Raises SyncError SYNC-008 where the log has something else there."""
+    begin = Position(batch.begin.file, batch.plan["ranges"][0][1])
+    work = next_work(log, Location(begin), rows_end(batch), WHOLE, source)
+    if not isinstance(work, Rows) or work.end.position != batch.end:
+        raise _differs(batch, source)
+    # the checkpoint may lie before moves that were never saved, and with it its GTIDs
+    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
+
+
+def statement_again(log: Log, batch: OpenBatch, begin: Position, gtid: str, source: str) -> Ddl:
+    """The same for one that is a statement, which begins at `begin` behind the transactions of `gtid`."""
+    work = next_work(log, Location(begin, gtid), batch.end, WHOLE, source)
+    if not isinstance(work, Ddl) or work.end.position != batch.end:
+        raise _differs(batch, source)
+    return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
+
+
+def _differs(batch: OpenBatch, source: str) -> SyncError:
+    return SyncError("SYNC-008", Where(source=source, position=f"{batch.begin} to {batch.end}"))

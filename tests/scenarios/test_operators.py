@@ -1,0 +1,159 @@
+"""Statements that the target can't take: the task stops, a human says what to do, the task goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from operated import ctl, go_on, stopped_run
+from task_runs import Command, TaskFiles
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+def operators(files: TaskFiles) -> list[tuple[str, str]]:
+    return [
+        (op, state)
+        for op, state in files.target.query(
+            f"SELECT op, state FROM `{files.meta}`.`{files.name}_binlog_operator` ORDER BY number"
+        )
+    ]
+
+
+@pytest.fixture
+def files(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> TaskFiles:
+    """A task that is copied, over a table `t` whose copy in the target has a column `mine` of its own."""
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))",
+        f"INSERT INTO {schema}.t VALUES (1, 'one')",
+    )
+    made = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    go_on(made, spark)
+    target_server.run(f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL")
+    return made
+
+
+def test_the_command_that_the_error_prints_gets_past_the_statement(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(
+        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
+    )
+    with Command(files) as command:
+        assert command.wait() == 1
+        text = command.text
+    found = re.search(r"`unshard (ctl binlog skip [^`]*)`", text)
+    assert found is not None, text
+    said = ctl(*shlex.split(found[1])[1:])
+    assert said["result"] and said["sources"][0]["source"] == "s1"
+    ((listed,),) = [json.loads(one["msg"]) for one in ctl("binlog", "list", str(files.task_path))["sources"]]
+    assert (listed["op"], listed["task"], listed["sqls"]) == (1, schema, [])
+    assert re.fullmatch(r"\(\S+\.\d+, \d+\)", listed["binlogPos"])
+    go_on(files, spark)
+    # the source's rows come in the structure behind it, so they land in the column that was there before
+    assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
+    assert operators(files) == [("skip", "applied")]
+    assert json.loads(ctl("binlog", "list", str(files.task_path))["sources"][0]["msg"]) == []
+
+
+@pytest.mark.parametrize("crash", ["ddl-execute-after", "sync-close-before"])
+def test_another_statement_stands_in_for_it_once(
+    crash: str,
+    files: TaskFiles,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+) -> None:
+    source_server.run(
+        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
+    )
+    stopped_run(files, spark)
+    ctl(
+        "binlog",
+        "replace",
+        str(files.task_path),
+        "-s",
+        "s1",
+        f"ALTER TABLE {schema}.t DROP COLUMN IF EXISTS mine, ADD COLUMN mine BIGINT NOT NULL DEFAULT 9;",
+    )
+    with Command(files, crash_at=crash) as command:
+        command.dies(crash)
+    go_on(files, spark)
+    assert target_server.query(f"SELECT id, v, mine FROM {schema}.t ORDER BY id") == [(1, "one", 9), (2, "two", 22)]
+    assert operators(files) == [("replace", "applied")]
+
+
+def test_statements_are_run_before_it(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(
+        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
+    )
+    stopped_run(files, spark)
+    drop = f"ALTER TABLE {schema}.t DROP COLUMN mine"
+    ctl("handle-error", str(files.task_path), "inject", f"CREATE TABLE {schema}.made (id INT PRIMARY KEY)", code=0)
+    assert "mine" in str(stopped_run(files, spark))
+    assert operators(files) == [("inject", "pending")]
+    ctl("binlog", "revert", str(files.task_path))
+    ctl("binlog", "revert", str(files.task_path), code=1)
+    target_server.run(drop)
+    go_on(files, spark)
+    assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
+    assert operators(files) == [("inject", "reverted")]
+
+
+def refusing(files: TaskFiles, source: MariadbServer, schema: str) -> None:
+    """Rows of many keys, in several transactions; the target refuses one of the middle."""
+    files.target.run(f"ALTER TABLE {schema}.t ADD CONSTRAINT c CHECK (v <> 'bad')")
+    rows = [f"INSERT INTO {schema}.t (id, v) VALUES ({n}, 'row {n}')" for n in range(10, 30)]
+    bad = f"INSERT INTO {schema}.t (id, v) VALUES (40, 'good'), (41, 'bad'), (42, 'good')"
+    more = [f"UPDATE {schema}.t SET v = 'changed' WHERE id = {n}" for n in range(10, 30)]
+    source.run(*rows, bad, *more)
+
+
+@pytest.mark.parametrize("crash", ["", "sync-chunk-commit", "sync-close-before"])
+def test_a_row_change_that_the_target_refuses_is_left_out(
+    crash: str,
+    files: TaskFiles,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+) -> None:
+    files = replace(files, syncer={"worker-count": 3, "batch": 2}).write()
+    refusing(files, source_server, schema)
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "SYNC-004", error
+    applied = target_server.query(f"SELECT COUNT(*) FROM {schema}.t")
+    assert applied > [(1,)], "other partitions went on: a part of the batch is applied"
+    said = ctl("binlog", "skip", str(files.task_path))
+    assert said["sources"][0]["msg"].startswith("skip at ")
+    if crash:
+        with Command(files, crash_at=crash) as command:
+            command.dies(crash)
+    go_on(files, spark)
+    own = f"SELECT id, v FROM {schema}.t WHERE id NOT IN (40, 41, 42) ORDER BY id"
+    assert target_server.query(own) == source_server.query(own)
+    left = f"SELECT SUM(changes) FROM `{files.meta}`.`{files.name}_apply_left_out` WHERE rule = 'operator'"
+    there = {id for (id,) in target_server.query(f"SELECT id FROM {schema}.t WHERE id IN (40, 41, 42)")}
+    assert 41 not in there and target_server.query(left) == [(3 - len(there),)]
+    assert operators(files) == [("skip", "applied")]
+    source_server.run(f"INSERT INTO {schema}.t (id, v) VALUES (50, 'behind')")
+    go_on(files, spark)
+    assert target_server.query(own) == source_server.query(own)
+    counts = f"SELECT SUM(decoded), SUM(filtered + compacted + inserted + updated + deleted) FROM `{files.meta}`."
+    ((decoded, accounted),) = target_server.query(f"{counts}`{files.name}_apply_ledger`")
+    assert decoded == accounted
