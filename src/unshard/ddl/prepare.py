@@ -93,7 +93,8 @@ def _changes(connection: Any, found: Sequence[Piece], tracker: SchemaTracker) ->
     except DdlError as error:
         creates = all(piece.ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE) for piece in found)
         if error.code == "DDL-003" and creates and not any(piece.run for piece in found):
-            return {}
+            made = [name for piece in found for name in piece.ddl.tables[:1]]
+            return {name: None for name in made if tracker.knows(name)}  # OR REPLACE: what it was is not what it is
         raise
 
 
