@@ -149,4 +149,5 @@ def test_a_start_in_the_file_that_was_not_begun_yet_goes_on(rig: Rig, upstream: 
 def test_waiting_ends_with_the_time_given(rig: Rig, upstream: MariadbServer) -> None:
     unit = rig.relay()
     rig.catch_up(unit)
-    assert not unit.wait_for(Position(unit.written.file, unit.written.offset + 1), 0.05)
+    # MariaDB may write one more event of its own behind a rotation, so not the very next byte is asked for
+    assert not unit.wait_for(Position(unit.written.file, unit.written.offset + 100_000), 0.05)
