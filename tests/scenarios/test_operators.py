@@ -115,6 +115,22 @@ def test_statements_are_run_before_it(
     assert operators(files) == [("inject", "reverted")]
 
 
+def test_what_is_injected_is_run_before_the_statement_and_once(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(
+        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
+    )
+    stopped_run(files, spark)
+    drop = f"ALTER TABLE {schema}.t DROP COLUMN mine"
+    ctl("binlog", "inject", str(files.task_path), "-s", "s1", drop)
+    with Command(files, crash_at="ddl-noted") as command:
+        command.dies("ddl-noted")
+    go_on(files, spark)
+    assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
+    assert operators(files) == [("inject", "applied")]
+
+
 def refusing(files: TaskFiles, source: MariadbServer, schema: str) -> None:
     """Rows of many keys, in several transactions; the target refuses one of the middle."""
     files.target.run(f"ALTER TABLE {schema}.t ADD CONSTRAINT c CHECK (v <> 'bad')")
