@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, newest
+from task_runs import TaskFiles, TaskRun, newest, wait_until
 from unshard.testing.compare import assert_equal
 from unshard.testing.programs import program
 from unshard.testing.servers import MariadbServer
@@ -84,6 +84,7 @@ def test_incremental_without_a_file_begins_at_the_right_transaction(
     with TaskRun(files, spark) as run:
         run.reach("sync")
         if not by_gtid:
+            wait_until(lambda: run.crew.readings()[0].sync is not None, "the sync has its place")
             assert run.crew.readings()[0].sync.location.position >= before
         work.run(transactions=30)
         run.catch_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -77,11 +78,12 @@ def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Itera
             ) from error
     # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
     AccumulatorTCPServer.handle_error = lambda *about: None
-    try:
-        yield session
-    finally:
-        if lives(session):
-            session.stop()
+    with gateway_log_to(log_file):
+        try:
+            yield session
+        finally:
+            if lives(session):
+                session.stop()
 
 
 def lives(session: Session) -> bool:
@@ -126,6 +128,21 @@ def _with_attempts(master: str) -> str:
 def _installed() -> Path:
     """Where Spark is, with no link on the way: to Java the archive is of other classes where their path differs."""
     return Path(pyspark.__file__).parent.resolve()
+
+
+@contextmanager
+def gateway_log_to(path: Path) -> Iterator[None]:
+    """What py4j logs goes to the file: of a call that the JVM's death cut off it would print a traceback."""
+    gateway = logging.getLogger("py4j")
+    handler, propagates = logging.FileHandler(path, encoding="utf-8"), gateway.propagate
+    gateway.addHandler(handler)
+    gateway.propagate = False
+    try:
+        yield
+    finally:
+        gateway.propagate = propagates
+        gateway.removeHandler(handler)
+        handler.close()
 
 
 @contextmanager
