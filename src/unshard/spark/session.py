@@ -132,16 +132,16 @@ def _installed() -> Path:
 
 @contextmanager
 def gateway_log_to(path: Path) -> Iterator[None]:
-    """What py4j logs goes to the file: of a call that the JVM's death cut off it would print a traceback."""
-    gateway = logging.getLogger("py4j")
-    handler, propagates = logging.FileHandler(path, encoding="utf-8"), gateway.propagate
-    gateway.addHandler(handler)
-    gateway.propagate = False
+    """What py4j logs goes to the file: of a call that the JVM's death cut off it would print a traceback.
+
+    It logs by names of its own and by the root logger, which prints where it has no handler.
+    """
+    root, handler = logging.getLogger(), logging.FileHandler(path, encoding="utf-8")
+    root.addHandler(handler)
     try:
         yield
     finally:
-        gateway.propagate = propagates
-        gateway.removeHandler(handler)
+        root.removeHandler(handler)
         handler.close()
 
 
