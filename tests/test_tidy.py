@@ -18,13 +18,14 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "unshard"
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"cli"}),
-    frozenset({"explain", "worker"}),
+    frozenset({"cli", "ctl", "web"}),
+    frozenset({"explain", "worker", "master"}),
     frozenset({"spark"}),
     frozenset({"checks", "dump", "load", "relay", "sync"}),
-    frozenset({"source", "target", "transform", "ddl", "binlog"}),
+    frozenset({"source", "target", "transform", "ddl", "shard", "binlog"}),
     frozenset({"kernels"}),
     frozenset({"mysql"}),
+    frozenset({"api"}),
     frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "clock", "log", "metrics"}),
 )
 """From the top down: a package imports those of its own row and of the rows below it, and no two import each other."""
@@ -39,7 +40,7 @@ LONGEST_FILE = 400
 BUILD_FILES = re.compile(
     r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"
 )
-CODE = re.compile(r'"((?:CONFIG|CHECK|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|ENGINE)-\d{3})"')
+CODE = re.compile(r'"((?:CONFIG|CHECK|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|SHARD|CLUSTER|ENGINE)-\d{3})"')
 
 
 @cache

@@ -142,6 +142,14 @@ class DdlError(UnshardError):
     scope = "target"
 
 
+class ShardError(UnshardError):
+    scope = "target"
+
+
+class ClusterError(UnshardError):
+    scope = "cluster"
+
+
 class EngineError(UnshardError):
     scope = "engine"
 

@@ -1,0 +1,93 @@
+"""What a master wants of a worker, and what a worker tells it: the heartbeat.
+
+A worker asks with each beat and brings itself in line with the answer; an order that it has carried out is no order
+any more. Both sides may say the same twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from unshard.api.stage import Stage
+from unshard.api.status import Form, ProcessError, SourceReport
+
+
+class SubtaskOrder(Form):
+    """One task on the worker's source. `config`: a whole `SubtaskConfig` in JSON; `revision` grows when it changes."""
+
+    task: str
+    stage: Stage
+    revision: int
+    config: dict[str, Any]
+
+
+class SourceOrder(Form):
+    """The source that the worker serves. `config` is a whole `SourceConfig` in JSON.
+
+    `epoch` grows each time the source is bound to a worker: an answer to an older one has no say.
+    """
+
+    source: str
+    epoch: int
+    config: dict[str, Any]
+    relay_stage: Stage = Stage.RUNNING
+    subtasks: tuple[SubtaskOrder, ...] = ()
+
+
+class Orders(Form):
+    """The answer to a beat. Without it for `ttl_seconds` the worker lets its source go by itself.
+
+    `order` is None for a spare.
+    """
+
+    ttl_seconds: float
+    leader: str = ""
+    order: SourceOrder | None = None
+
+
+class SubtaskBrief(Form):
+    """What the master keeps of a subtask between two looks. `resume_count`, `next_resume`: of auto-resume."""
+
+    task: str
+    stage: Stage
+    unit: str = ""
+    revision: int = 0
+    error: ProcessError | None = None
+    resume_count: int = 0
+    next_resume: str = ""
+
+
+class Beat(Form):
+    """A worker's sign of life. `epoch` is that of the source it serves; 0 for a spare."""
+
+    name: str
+    addr: str
+    epoch: int = 0
+    source: str = ""
+    relay_stage: Stage = Stage.STOPPED
+    subtasks: tuple[SubtaskBrief, ...] = ()
+
+
+class MasterLink(Protocol):
+    """What a worker says to the master: over HTTP, or called directly within one process.
+
+    Raises ClusterError, retryable where no leader can be reached.
+    """
+
+    def beat(self, beat: Beat) -> Orders: ...
+
+
+class WorkerLink(Protocol):
+    """What the master says to a worker: over HTTP, or called directly within one process.
+
+    Raises ClusterError where it doesn't answer within `seconds`.
+    """
+
+    def report(self, task: str | None, seconds: float) -> SourceReport:
+        """What it does now, of all tasks or one."""
+
+    def wake(self) -> None:
+        """Beat now: there are new orders."""
+
+    def purge_relay(self, before: str, sub_dir: str) -> None:
+        """Delete the files of the relay log before that one, as far as no reader needs them."""

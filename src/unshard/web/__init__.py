@@ -1,0 +1,1 @@
+"""The HTTP face of master and worker: routes, TLS, tokens, the audit log."""
