@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
-from task_runs import Command, TaskFiles, TaskRun, wait_until
+from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import RelayError, UnshardError
+from unshard.testing.compare import assert_equal
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
@@ -206,3 +207,36 @@ def test_a_dump_in_hand_is_of_one_server(files: TaskFiles, pair: Pair, spark: Sp
         command.dies("dump-table-after")
     with pytest.raises(RelayError, match="RELAY-032"):
         TaskRun(over(files, pair), spark)
+
+
+@pytest.mark.parametrize(
+    ("inexact", "place"),
+    [
+        ({"delivery": "at-least-once"}, "sync-chunk-after:4"),
+        ({"mydumpers": {"own": {"extra-args": "--consistency none -r 100"}}}, "sync-chunk-commit:2"),
+    ],
+    ids=["at-least-once", "dump-without-lock"],
+)
+def test_what_may_be_applied_already_is_told_by_the_new_names_too(
+    inexact: dict[str, object],
+    place: str,
+    files: TaskFiles,
+    work: Workload,
+    pair: Pair,
+    target: MariadbServer,
+    spark: SparkSession,
+) -> None:
+    """Killed where changes behind the checkpoint are in the target: safe mode begins and ends by the replica's log."""
+    instance = {"mydumper-config-name": "own"} if "mydumpers" in inexact else {}
+    loose = replace(files, keys=inexact, instance=instance).write()
+    with at_work(work, share=0.1), Command(loose, crash_at=place) as command:
+        command.dies(place)
+    pair.promote()
+    work.server = pair.replica
+    work.run(transactions=20)
+    with TaskRun(over(loose, pair), spark) as run:
+        run.catch_up()
+        work.run(transactions=20)
+        run.catch_up()
+    for name in work.plan.names:
+        assert_equal([(pair.replica, name)], (target, name))
