@@ -12,13 +12,32 @@ from unshard.api.stage import Stage
 from unshard.api.status import Form, ProcessError, SourceReport
 
 
+class SubtaskBrief(Form):
+    """What the master keeps of a subtask between two looks, and gives back to whoever serves it next.
+
+    `revision` is that of the order that it obeys. `resume_count`, `next_resume` (ISO 8601, UTC) are auto-resume's.
+    """
+
+    task: str
+    stage: Stage
+    unit: str = ""
+    revision: int = 0
+    error: ProcessError | None = None
+    resume_count: int = 0
+    next_resume: str = ""
+
+
 class SubtaskOrder(Form):
-    """One task on the worker's source. `config`: a whole `SubtaskConfig` in JSON; `revision` grows when it changes."""
+    """One task on the worker's source. `config`: a whole `SubtaskConfig` in JSON; `revision` grows when it changes.
+
+    It grows too when a subtask that an error has paused is to go on. `kept` is the last brief that the master has.
+    """
 
     task: str
     stage: Stage
     revision: int
     config: dict[str, Any]
+    kept: SubtaskBrief | None = None
 
 
 class SourceOrder(Form):
@@ -43,18 +62,6 @@ class Orders(Form):
     ttl_seconds: float
     leader: str = ""
     order: SourceOrder | None = None
-
-
-class SubtaskBrief(Form):
-    """What the master keeps of a subtask between two looks. `resume_count`, `next_resume`: of auto-resume."""
-
-    task: str
-    stage: Stage
-    unit: str = ""
-    revision: int = 0
-    error: ProcessError | None = None
-    resume_count: int = 0
-    next_resume: str = ""
 
 
 class Beat(Form):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.scratch import ScratchPlace, show_create_database
@@ -50,11 +50,14 @@ from unshard.transform.taken import allow_list, dumped
 from unshard.worker.known_tables import check_filters, check_rules, statement_rules
 from unshard.worker.source_traits import read_traits
 from unshard.worker.start import Beginning
-from unshard.worker.subtask import Subtask
+from unshard.worker.subtask import Subtask, SubtaskRelay
 from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import UpstreamWatch
 
 Answer = TypeVar("Answer")
+
+RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
+"""The relay of a subtask that begins to read there (None: the present end), of the server with that uuid."""
 
 
 def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Subtask, ...]:
@@ -65,9 +68,7 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Su
         return sum(found.names_in(target) for found in statements) > 1
 
     subtasks = []
-    target = configs[0].target
-    limits = Limits(target.max_rows_per_second, target.max_connections)
-    throttle = Throttle(limits, _gate(configs[0]) if limits != Limits() else None)
+    throttle = _throttle(configs[0])
     for config in configs:
         try:
             subtasks.append(_build(config, spark, statements, merged, throttle, alone=len(configs) == 1))
@@ -76,12 +77,35 @@ def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Su
     return tuple(subtasks)
 
 
+def build_subtask(config: SubtaskConfig, spark: Session, relays: RelayFor) -> Subtask:
+    """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise."""
+    statements: list[Statements] = []
+    try:
+        return _build(
+            config,
+            spark,
+            statements,
+            lambda target: statements[0].names_in(target) > 1,
+            _throttle(config),
+            relays,
+            alone=False,
+        )
+    except UnshardError as error:
+        raise error.at(source=config.source_id) from error
+
+
+def _throttle(config: SubtaskConfig) -> Throttle:
+    limits = Limits(config.target.max_rows_per_second, config.target.max_connections)
+    return Throttle(limits, _gate(config) if limits != Limits() else None)
+
+
 def _build(
     config: SubtaskConfig,
     spark: Session,
     statements: list[Statements],
     merged: Callable[[TableName], bool],
     throttle: Throttle,
+    relays: RelayFor | None = None,
     *,
     alone: bool,
 ) -> Subtask:
@@ -97,8 +121,7 @@ def _build(
     relay = None
     if config.mode in ("incremental", "all"):
         start, upstream = _check_source(config, source, beginning)
-        folder = Path(config.source.relay_dir).absolute() / config.source_id
-        relay = RelayUnit(config.source, source, folder, start, upstream=upstream)
+        relay = (relays or partial(_own_relay, config))(start, upstream)
     tag = f"unshard-copy-{config.source_id}".replace(",", "_")
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
@@ -125,6 +148,11 @@ def _build(
         partial(interrupt, spark, sync_tag),
         partial(_check_source, config, source, beginning),
     )
+
+
+def _own_relay(config: SubtaskConfig, start: Location | None, upstream: str) -> RelayUnit:
+    folder = Path(config.source.relay_dir).absolute() / config.source_id
+    return RelayUnit(config.source, to_endpoint(config.source.database), folder, start, upstream=upstream)
 
 
 def _meta_start(config: SubtaskConfig) -> Location | None:
@@ -210,7 +238,7 @@ def _sync(
     source: Endpoint,
     target: Endpoint,
     meta: MetaTables,
-    relay: RelayUnit,
+    relay: SubtaskRelay,
     run: Callable[[Any], Any],
     merged: Callable[[TableName], bool],
     slots: int,

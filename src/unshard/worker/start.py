@@ -15,8 +15,8 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.beginning import file_with_gtids
-from unshard.relay.unit import RelayUnit
 from unshard.source.requirements import check_holds
+from unshard.sync.follow import Written
 from unshard.sync.safe_mode import DUMP
 from unshard.sync.seek import gtids_at, seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
@@ -117,7 +117,7 @@ class Beginning:
             start = checkpoint.location
         return Location(Position(""), start.gtid)
 
-    def from_meta(self, relay: RelayUnit, stop: Event) -> Checkpoint | None:
+    def from_meta(self, relay: Written, stop: Event) -> Checkpoint | None:
         """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.
 
         Structures come from the target as they are met. With a GTID set alone the relay log is searched for the
@@ -140,7 +140,7 @@ class Beginning:
                 stop.wait(LOOK_SECONDS)
         return None
 
-    def _with_gtids(self, start: Location, relay: RelayUnit, stop: Event) -> Checkpoint | None:
+    def _with_gtids(self, start: Location, relay: Written, stop: Event) -> Checkpoint | None:
         while not start.gtid and not stop.is_set():
             relay.check()
             if relay.wait_for(start.position, LOOK_SECONDS):

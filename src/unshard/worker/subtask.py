@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
+from typing import Protocol
 
 from unshard.crash_point import reach
 from unshard.dump.unit import DumpUnit
@@ -24,8 +25,9 @@ from unshard.errors import EngineError, RelayError, UnshardError
 from unshard.load.unit import LoadUnit
 from unshard.log import logger
 from unshard.model.position import Location
-from unshard.relay.unit import LONGEST_WAIT_SECONDS, RelayUnit
+from unshard.relay.unit import LONGEST_WAIT_SECONDS, RelayStatus
 from unshard.retry import pauses
+from unshard.sync.follow import Relay
 from unshard.sync.lag import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
@@ -36,16 +38,36 @@ from unshard.worker.watch import UpstreamWatch
 ANOTHER_SERVER = "RELAY-008"
 
 
+class SubtaskRelay(Relay, Protocol):
+    """The relay as a subtask has it: a unit of its own, or one that it shares."""
+
+    @property
+    def expected(self) -> str | None:
+        """The uuid of the server that it is to follow."""
+
+    def start(self) -> None:
+        """Begin, and return at once; also again after `stop`."""
+
+    def stop(self) -> None:
+        """This subtask reads no more for now. Idempotent."""
+
+    def begin_at(self, start: Location | None, upstream: str) -> None:
+        """From the next `start` on follow that server, from there."""
+
+    def status(self) -> RelayStatus:
+        """The state of now; cheap."""
+
+
 @dataclass(slots=True)
 class Subtask:
     """The chain of units for one source. `run` is called by one thread, `status` by one other.
 
-    Units that the mode doesn't have are None.
+    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first.
     """
 
     source: str
     beginning: Beginning
-    relay: RelayUnit | None
+    relay: SubtaskRelay | None
     dump: DumpUnit | None
     load: LoadUnit | None
     sync: SyncUnit | None
@@ -54,6 +76,7 @@ class Subtask:
     interrupt_sync: Callable[[], None] = lambda: None
     find_source: Callable[[], tuple[Location | None, str]] | None = None
     unit: str = "starting"
+    worked: str = ""
     broken_off: bool = False
     since: float = field(default_factory=time.monotonic)
 
@@ -111,7 +134,7 @@ class Subtask:
                     return None
 
     def _begin_relay_anew(
-        self, relay: RelayUnit, find_source: Callable[[], tuple[Location | None, str]], stop: Event
+        self, relay: SubtaskRelay, find_source: Callable[[], tuple[Location | None, str]], stop: Event
     ) -> bool:
         """Tell the relay which server to follow, and from where; False: stopped while none could be asked."""
         for wait_seconds in pauses(LONGEST_WAIT_SECONDS):
@@ -186,3 +209,5 @@ class Subtask:
 
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()
+        if unit in ("dump", "load", "sync"):
+            self.worked = unit
