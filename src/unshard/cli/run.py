@@ -19,7 +19,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
-from unshard.log import configure, logger
+from unshard.log import LogSettings, configure, logger
 from unshard.spark.session import spark_session
 from unshard.worker.build import build_subtasks
 from unshard.worker.status import SubtaskStatus
@@ -45,7 +45,7 @@ def run_task(
     for notice in (*task.notices, *(notice for source in sources for notice in source.notices)):
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
-    configure(log_file)
+    configure(LogSettings(log_file))
     _check(task, configs, console)
     with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
         crew = Crew(build_subtasks(configs, spark), wait_on_stop)

@@ -1,0 +1,181 @@
+"""The log: fields on every line, both forms, what is hidden, how much is written."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import structlog
+
+from unshard import log
+from unshard.log.hide import redacted
+from unshard.log.rotation import KEPT_SECONDS, RotatingFile
+from unshard.log.sample import Sampler
+
+Lines = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    ours = logging.getLogger("unshard")
+    kept = ours.handlers[:], ours.level, ours.propagate
+    ours.handlers[:] = []
+    yield tmp_path / "logs" / "unshard.log"
+    for handler in ours.handlers:
+        handler.close()
+    ours.handlers[:], ours.propagate = kept[0], kept[2]
+    ours.setLevel(kept[1])
+
+
+@pytest.fixture
+def lines(path: Path) -> Lines:
+    log.configure(log.LogSettings(path))
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_line_of_a_thread_has_its_fields(lines: Lines) -> None:
+    def work() -> None:
+        log.logger("sync").info("outside")
+        with log.fields(task="t", source="s1"), log.fields(batch="3/7"):
+            log.logger("sync", table="a.b").warning("inside", rows=3)
+
+    thread = Thread(target=work)
+    with log.fields(task="another"):
+        thread.start()
+        thread.join()
+    outside, inside = lines()
+    assert "task" not in outside
+    assert list(inside)[:7] == ["timestamp", "level", "logger", "event", "task", "source", "batch"]
+    assert inside | {"timestamp": ""} == {
+        "timestamp": "",
+        "level": "warning",
+        "logger": "sync",
+        "event": "inside",
+        "task": "t",
+        "source": "s1",
+        "batch": "3/7",
+        "table": "a.b",
+        "rows": 3,
+    }
+
+
+def test_the_level_changes_at_run_time(lines: Lines) -> None:
+    kept = log.logger("relay")
+    kept.debug("one")
+    log.set_level("debug")
+    kept.debug("two")
+    log.set_level("WARNING")
+    kept.info("three")
+    assert log.level() == "warn"
+    assert [line["event"] for line in lines()] == ["log level set", "two"]
+    with pytest.raises(ValueError, match="no such log level: 'loud'; there are debug, info, warn, error"):
+        log.set_level("loud")
+
+
+def test_lines_of_the_web_server_are_in_it_too(lines: Lines) -> None:
+    logging.getLogger("uvicorn.error").info("listening on %s", "127.0.0.1:8261")
+    (line,) = lines()
+    assert (line["logger"], line["event"]) == ("uvicorn.error", "listening on 127.0.0.1:8261")
+
+
+def test_the_text_form_is_that_of_tidb(path: Path) -> None:
+    log.configure(log.LogSettings(path, form="text"))
+    log.logger("sync", source="s1").warning("found no row", changes=3, why='a "b"\nc', where={"table": "d.t"})
+    stamp, _, rest = path.read_text().rstrip("\n").partition("] ")
+    assert len(stamp) == len("[2026/11/21 10:00:00.123 +00:00")
+    assert rest == (
+        r'[WARN] [sync] ["found no row"] [source=s1] [changes=3] [why="a \"b\"\nc"] [where="{\"table\": \"d.t\"}"]'
+    )
+
+
+def test_a_fault_is_written_with_its_traceback_on_one_line(lines: Lines) -> None:
+    try:
+        raise KeyError("x")
+    except KeyError:
+        log.logger("run").exception("failed by a bug")
+    assert "KeyError" in lines()[0]["exception"]
+
+
+def test_values_are_redacted_where_it_is_asked_for(path: Path) -> None:
+    log.configure(log.LogSettings(path, redact=True))
+    sql = "UPDATE `t1`.`a'b` SET c = 'it''s', d=-3.5, e = x'00ff' WHERE id = 17"
+    error = {"code": "SYNC-003", "cause": "1062 Duplicate entry 'ann' for key 2", "where": {"position": "b.000001:9"}}
+    log.logger("sync", source="s1").warning("row refused", statement=sql, position="b.000001:99", **error)
+    line = json.loads(path.read_text())
+    assert line["statement"] == "UPDATE `t1`.`a'b` SET c = ?, d=?, e = ? WHERE id = ?"
+    assert line["cause"] == "? Duplicate entry ? for key ?"
+    assert (line["code"], line["position"], line["where"]) == ("SYNC-003", "b.000001:99", {"position": "b.000001:9"})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("INSERT INTO shard_01.t2 VALUES (1, _utf8mb4'x', 0x1F, 1e5)", "INSERT INTO shard_01.t2 VALUES (?, ?, ?, ?)"),
+        ('says "a\\"b" and b\'01\'', "says ? and ?"),
+        ("SYNC-003 [binlog b.000003:456]: at 127.0.0.1:3306", "SYNC-003 [binlog b.000003:456]: at 127.0.0.1:3306"),
+        ("Incorrect value: 'cut off \\' he", "Incorrect value: ?"),
+        ("the row can't be kept: 'ann' isn't", "the row can't be kept: ? isn't"),
+    ],
+)
+def test_what_counts_as_a_value(text: str, found: str) -> None:
+    assert redacted(text) == found
+
+
+def test_credentials_are_hidden_always(lines: Lines) -> None:
+    texts = [
+        "CREATE USER u IDENTIFIED BY 'hush'",
+        "ALTER USER u IDENTIFIED WITH mysql_native_password AS 'hush'",
+        "GRANT ALL ON *.* TO u IDENTIFIED BY PASSWORD 'hush'",
+        "SET PASSWORD FOR u = PASSWORD('hush')",
+        "{'user': 'root', 'password': 'hush'}",
+        "mysql://root:hush@127.0.0.1:3306/db",
+        "Authorization: Bearer hush",
+        "token=hush",
+    ]
+    for text in texts:
+        log.logger("sync").info("met", statement=text, more={"deep": [text]})
+    written = lines()
+    assert len(written) == len(texts)
+    assert [line for line in written if "hush" in str(line)] == []
+    assert all("******" in line["statement"] for line in written)
+
+
+def test_a_large_file_is_put_aside_and_old_ones_go(tmp_path: Path) -> None:
+    old = tmp_path / "u-2020-01-01T00-00-00.000000.log"
+    other = tmp_path / "u-else.log"
+    for one in (old, other):
+        one.write_text("old\n")
+        os.utime(one, (time.time() - KEPT_SECONDS - 9,) * 2)
+    handler = RotatingFile(tmp_path / "u.log", largest_bytes=100)
+    for number in range(4):
+        handler.emit(logging.makeLogRecord({"msg": f"{number} " + "x" * 60}))
+    handler.close()
+    aside = sorted(tmp_path.glob("u-2*.log"))
+    assert not old.exists()
+    assert other.exists()
+    assert [path.read_text()[0] for path in [*aside, tmp_path / "u.log"]] == ["0", "1", "2", "3"]
+
+
+def test_ten_sampled_lines_a_minute_are_written() -> None:
+    now = 0.0
+    sampler = Sampler(clock=lambda: now)
+
+    def written(source: str) -> dict[str, Any] | None:
+        try:
+            return dict(sampler(None, "warning", {"event": "again", "source": source, "sampled": True}))
+        except structlog.DropEvent:
+            return None
+
+    assert [written("a") is not None for _ in range(13)] == [True] * 10 + [False] * 3
+    assert written("b") is not None
+    now = 61.0
+    first, second = written("a"), written("a")
+    assert first is not None and first["left_out"] == 3
+    assert second is not None and "left_out" not in second
