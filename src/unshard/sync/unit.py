@@ -33,13 +33,13 @@ from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
 from unshard.sync.reread import rows_again, rows_end
-from unshard.sync.safe_mode import Delivery, SafeMode
+from unshard.sync.safe_mode import Delivery
+from unshard.sync.standing import Standing
 from unshard.sync.statement import Statements
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.operators import Operator
-from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
 
@@ -62,12 +62,8 @@ class SyncUnit:
     delivery: Delivery = field(default_factory=Delivery)
     meter: Meter = field(default_factory=Meter)
     _flow: Flow = field(default_factory=Flow)
-    _safe: SafeMode = field(default_factory=SafeMode)
-    _in_hand: Location | None = None
     _prepared: PreparedXas = field(init=False)
-    _at: Location = field(init=False)
-    _saved: Location = field(init=False)
-    _saved_time: float = 0.0
+    _standing: Standing = field(init=False)
     _place: Position = ANY
     _sure: bool = True
     _operators: tuple[Operator, ...] = ()
@@ -75,6 +71,11 @@ class SyncUnit:
     _upstream: str | None = None
     _crossing: bool = False
     _read: Written = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._standing = Standing(
+            self.source, self.journal, self.statements.take_changes, self.flush_seconds, self.delivery, self.meter
+        )
 
     def begin(self, start: Checkpoint | None) -> None:
         """Take the source over and go to its checkpoint, or make `start` its first one, durably.
@@ -97,20 +98,21 @@ class SyncUnit:
         self.journal.exact = self.delivery.exactly_once
         if found is None:
             self.journal.move(checkpoint.location, checkpoint.tables)
-        elif (found.exit_point, found.exact, found.by_dm) != (self._safe.exit_point, self.journal.exact, False):
+        elif (found.exit_point, found.exact, found.by_dm) != (
+            self._standing.safe.exit_point,
+            self.journal.exact,
+            False,
+        ):
             # the row has to be ours before anything is applied: an exit point that says "off" would say so again
-            self._move(checkpoint.location)
+            self._standing.move(checkpoint.location)
         self.journal.goes_on()
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        self._turn(safe_mode.begin(self.delivery, checkpoint, self.source))
-        self._in_hand = None
+        self._standing.restore(checkpoint)
         self._prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
         self.rules.begin(self.statements.after)
-        self._at = self._saved = self.meter.location = checkpoint.location
-        self._saved_time = time.monotonic()
 
     def run(self, stop: Event) -> None:
         """Follow the log until `stop` is set; the batch in hand is finished before it returns.
@@ -121,9 +123,10 @@ class SyncUnit:
             self._resume(stop)
             while not stop.is_set():
                 self._step()
-            self._leave()
+            self._standing.leave()
         except UnshardError as error:
-            self._leave_by(error)
+            if not self._crossing:
+                self._standing.leave_by(error)
             record_stop(self.journal, error, self._place, sure=self._sure)
             raise
         finally:
@@ -139,11 +142,11 @@ class SyncUnit:
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != "ddl":
             self._read = self.relay.earlier(str(before), needed_by(batch, self._prepared.known))
-        if (crosses or self._await(self._at.position, stop)) and batch is not None:
+        if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
         if not crosses:
-            give_up_missed(self.journal, self._at.position)
+            give_up_missed(self.journal, self._standing.at.position)
         elif not stop.is_set():
             self._cross(str(before), stop)
 
@@ -162,13 +165,13 @@ class SyncUnit:
         found = self.journal.checkpoint()
         assert found is not None
         self._restore(found)
-        words = {"before": before, "now": self.relay.upstream, "binlog": str(self._at.position)}
+        words = {"before": before, "now": self.relay.upstream, "binlog": str(self._standing.at.position)}
         logger("sync", source=self.source).info("the source has failed over", **words)
 
     def _step(self) -> None:
-        self._place = self._at.position
+        self._place = self._standing.at.position
         self.relay.check()
-        work = next_work(self._read.log, self._at, self._read.written, self._flow.budget_bytes, self.source)
+        work = next_work(self._read.log, self._standing.at, self._read.written, self._flow.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
@@ -184,22 +187,29 @@ class SyncUnit:
                 self._apply(work)
             case Ddl():
                 self.meter.doing = "statement"
-                if not self.delivery.exactly_once:
-                    self._save()
-                unlocked = self._safe.after_dump(work.begin)
-                if self.statements.carry_out(work, self._at, self.journal, unlocked=unlocked):
-                    self._saved = work.end
-                self.rules.forget(self.statements.touched)
-                self._arrive(work.end)
+                self._state(work)
             case Move(end):
-                self._arrive(end)
+                self._standing.arrive(end)
             case Prepare():
                 reach("sync-prepare-before")
-                self._pass(work.end, prepared=self._prepared.record(work, self._at.gtid))
+                self._standing.cross_xa(work.end, prepared=self._prepared.record(work, self._standing.at.gtid))
                 reach("sync-prepare-after")
             case Complete():
                 self.meter.doing = "XA"
                 self._complete(work)
+
+    def _state(self, work: Ddl) -> None:
+        standing = self._standing
+        self.meter.doing = "statement"
+        if not self.delivery.exactly_once:
+            standing.save()
+        unlocked = standing.safe.after_dump(work.begin)
+        moved = self.statements.carry_out(work, standing.at, self.journal, unlocked=unlocked)
+        self.rules.forget(self.statements.touched)
+        if moved:
+            standing.arrived_durably(work.end)
+        else:
+            standing.arrive(work.end)
 
     def _apply(self, work: Rows) -> None:
         tables = self._tables(work)
@@ -210,7 +220,7 @@ class SyncUnit:
             plan = leave_out(plan, work, self._operators, self.journal)
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             if self.delivery.exactly_once:
-                begin = Location(work.begin, self._at.gtid)
+                begin = Location(work.begin, self._standing.at.gtid)
                 self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
                 self._run(plan, work)
             else:
@@ -221,14 +231,14 @@ class SyncUnit:
             self.journal.owe(account)
             self.meter.passed(account)
             if work.xid:
-                self._pass(work.end, xid=work.xid)
-        self._arrive(work.end)
+                self._standing.cross_xa(work.end, xid=work.xid)
+        self._standing.arrive(work.end)
 
     def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
         """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
         now = time.monotonic()
-        self._safe = self._safe.first_change(now)
-        reasons = self._safe.reasons(work.begin, now)
+        self._standing.safe = self._standing.safe.first_change(now)
+        reasons = self._standing.safe.reasons(work.begin, now)
         self.meter.safe_mode = "; ".join(reasons)
         where = Where(source=self.source, position=str(work.begin))
         partial = work.extent.partial_images
@@ -237,22 +247,17 @@ class SyncUnit:
 
     def _run_at_least_once(self, plan: BatchPlan, work: Rows) -> None:
         """A batch without plan and receipts: only the next checkpoint tells that it is done."""
-        exit_point = self._safe.exit_point
-        if exit_point is not None and work.begin < exit_point.location.position < work.end.position:
-            # behind the exit point safe mode is off, also after a crash: so it must not lie inside of what is applied
-            self._turn(self._safe.beyond(work.end, exit_point.cause))
-            self._move(self._at)
-        self._in_hand = work.end
+        self._standing.apply_in_doubt(work.begin, work.end)
         try:
             account = self._applied(plan, work)
         except (SyncError, TargetError) as error:
             if not error.retryable or work.extent.partial_images:
                 raise
             account = self._applied(replace(plan, safe=True), work)
-        self._in_hand = None
+        self._standing.in_hand = None
         self.journal.owe(account)
         if work.xid:
-            self._pass(work.end, xid=work.xid)
+            self._standing.cross_xa(work.end, xid=work.xid)
 
     def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
         extent = work.extent
@@ -268,18 +273,12 @@ class SyncUnit:
             if found is None:
                 raise no_prepare(work, self.source)
             self._prepared.known[xid] = found
-            self._pass(self._at, prepared=found)
+            self._standing.cross_xa(self._standing.at, prepared=found)
         if work.completed.committed:
             self._apply(self._prepared.rows(self._read.log, work))
         else:
-            self._pass(work.end, xid=xid)
+            self._standing.cross_xa(work.end, xid=xid)
         self._prepared.known.pop(xid, None)
-
-    def _pass(self, end: Location, prepared: PreparedXa | None = None, xid: str = "") -> None:
-        """Move the checkpoint, at once, over a place where an XA transaction is prepared or ends."""
-        self.journal.move(end, self.statements.take_changes(end.position), prepared, xid)
-        self._saved, self._saved_time = end, time.monotonic()
-        self._arrive(end)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
@@ -287,12 +286,11 @@ class SyncUnit:
         if batch.plan["kind"] == "ddl":
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
-            if not finish_statement(self.statements, self.journal, batch, log, self._at.gtid, ready):
+            if not finish_statement(self.statements, self.journal, batch, log, self._standing.at.gtid, ready):
                 return
             end = Location(batch.end, batch.plan["end_gtid"])
-            self._saved = end
             self.rules.forget(self.statements.touched)
-            self._arrive(end)
+            self._standing.arrived_durably(end)
             return
         xid = batch.plan.get("xid")
         if not self._await(batch.end if xid else rows_end(batch), stop):
@@ -304,13 +302,11 @@ class SyncUnit:
         plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
         self._run(take_up(plan, work, self._operators, batch.plan, self.journal), work)
         self._prepared.known.pop(work.xid, None)
-        self._arrive(work.end)
+        self._standing.arrive(work.end)
 
     def _run(self, plan: BatchPlan, work: Rows) -> None:
         account = self._applied(plan, work)
-        self._turn(self._safe.passed(work.end.position))
-        self.journal.close(work.end, self.statements.take_changes(work.end.position), account, work.xid)
-        self._saved, self._saved_time = work.end, time.monotonic()
+        self._standing.close(work.end, account, work.xid)
 
     def _applied(self, plan: BatchPlan, work: Rows) -> Account:
         """Run the batch; what became of all of it, which adds up."""
@@ -335,59 +331,11 @@ class SyncUnit:
                 self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
         return account
 
-    def _arrive(self, end: Location) -> None:
-        self._at = self.meter.location = end
-        if (safe := self._safe.passed(end.position)) != self._safe:
-            self._turn(safe)
-            self._move(end)  # now: after a crash the exit point would else be taken for good, and what follows for new
-        now = time.monotonic()
-        self.meter.safe_mode = "; ".join(self._safe.reasons(end.position, now))
-        if time.monotonic() - self._saved_time > self.flush_seconds:
-            self._save()
-
-    def _save(self) -> None:
-        """Make a move without receipts durable; at most so much is read again after a crash."""
-        if self._saved != self._at:
-            self._move(self._at)
-        self._saved_time = time.monotonic()
-
-    def _move(self, to: Location) -> None:
-        self.journal.move(to, self.statements.take_changes(to.position))
-        self._saved, self._saved_time = to, time.monotonic()
-
-    def _turn(self, safe: SafeMode) -> None:
-        self._safe = safe
-        self.journal.exit_point = safe.exit_point
-
-    def _leave(self) -> None:
-        """The end in good order: at least once, an exit point at the checkpoint says that nothing lies behind it."""
-        if not self.delivery.exactly_once and not self._safe.timed(time.monotonic()):
-            self._turn(self._safe.beyond(self._at, ""))
-            self._move(self._at)
-        self._save()
-
-    def _leave_by(self, error: UnshardError) -> None:
-        """The end by an error: at least once, the exit point tells how far the target may be.
-
-        Without it, for the target may be out of reach or another process own the source, the next start counts on
-        the clock.
-        """
-        if self.delivery.exactly_once or self._crossing:
-            return
-        if not self._safe.timed(time.monotonic()):
-            self._turn(self._safe.beyond(self._in_hand or self._at, safe_mode.ERROR))
-        try:
-            self._move(self._at)
-        except UnshardError as failure:
-            log = logger("sync", source=self.source)
-            log.warning("no exit point recorded", error=str(failure), after=str(error))
-
     def _wait(self) -> None:
         self.meter.doing = "waiting"
-        at = self._at.position
+        at = self._standing.at.position
         self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS)
-        if time.monotonic() - self._saved_time > self.flush_seconds:
-            self._save()
+        self._standing.save_in_time()
 
     def _await(self, position: Position, stop: Event) -> bool:
         """Wait until the relay log holds `position` again (it may have to be fetched anew); False: stopped first."""
