@@ -13,6 +13,8 @@ Every error that a user can see is one `UnshardError`::
      ├─ LoadError       the full load
      ├─ SyncError       planning and applying batches
      ├─ DdlError        a DDL statement that can't be carried out
+     ├─ ShardError      sharding DDL over the tables that are merged
+     ├─ ClusterError    master, workers, ctl, and what they say to each other
      └─ EngineError     Spark itself
 
 Codes, texts and hints stand in one table, `unshard.error_catalogue.CATALOGUE`. An error crosses from a

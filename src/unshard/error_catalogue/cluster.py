@@ -4,4 +4,79 @@ from __future__ import annotations
 
 from unshard.error_catalogue.entry import Entry
 
-CLUSTER: dict[str, Entry] = {}
+MASTER: dict[str, Entry] = {
+    "CLUSTER-001": Entry(
+        "no master leads at this moment",
+        "try again in a few seconds; `unshard ctl list-member --master` shows who is alive, `operate-leader "
+        "cancel-evict` lets one that was evicted lead again",
+        retryable=True,
+    ),
+    "CLUSTER-002": Entry(
+        "another master leads",
+        "ask again: a master that follows passes requests on to the one that leads",
+        retryable=True,
+    ),
+    "CLUSTER-003": Entry(
+        "the master's database can't be used",
+        "look at the database that `store` of the master's file names: whether it is up, and the account may create "
+        "and change tables in it; tasks go on meanwhile",
+        retryable=True,
+    ),
+    "CLUSTER-004": Entry(
+        "`store` can't be read as the address of a database",
+        "write sqlite:///FILE, or mysql://USER@HOST:PORT/DATABASE with the password under `store-password`",
+    ),
+    "CLUSTER-005": Entry(
+        "the master's tables are of version {found}, this program knows {known}",
+        "a newer Unshard has been here: start that one",
+    ),
+    "CLUSTER-006": Entry(
+        "the source already exists",
+        "`unshard ctl operate-source show` lists them; `update-source` changes one",
+    ),
+    "CLUSTER-007": Entry(
+        "task {task} already exists on this source",
+        "`resume-task` lets it go on, `update-task` changes it, `stop-task` ends it",
+    ),
+    "CLUSTER-008": Entry(
+        "there is no such source, or it isn't one of the task",
+        "`unshard ctl operate-source show` lists the sources; `operate-source create FILE` makes one known",
+    ),
+    "CLUSTER-009": Entry(
+        "task {task} runs on other sources with another file",
+        "start it with the file that it runs with (`unshard ctl config task {task}`), or change that by `update-task`",
+    ),
+    "CLUSTER-010": Entry(
+        "after {seconds} s it is {found}, not {wanted}",
+        "it may be on its way still: `unshard ctl query-status` shows it; else look at the worker's log",
+    ),
+    "CLUSTER-011": Entry(
+        "there is a worker {worker} already, at {addr}, and it is alive",
+        "give this one another `name`",
+    ),
+    "CLUSTER-012": Entry(
+        "worker {worker} can't take the source: {fault}",
+        "name a free worker; `unshard ctl list-member --worker` shows them",
+    ),
+    "CLUSTER-014": Entry(
+        "tasks are on this source: {tasks}",
+        "stop them first: `unshard ctl stop-task TASK -s {source_id}`",
+    ),
+    "CLUSTER-015": Entry(
+        "source not bound: no worker serves it",
+        "start a worker; `unshard ctl list-member --worker` shows which are alive and free",
+        retryable=True,
+    ),
+    "CLUSTER-016": Entry("the request can't be carried out as it is written", "write it as the cause says"),
+    "CLUSTER-017": Entry(
+        "there is no task {task} on these sources",
+        "`unshard ctl query-status` lists the tasks",
+    ),
+    "CLUSTER-018": Entry(
+        "task {task} is being started by another request",
+        "wait for its answer",
+        retryable=True,
+    ),
+}
+
+CLUSTER: dict[str, Entry] = {**MASTER}

@@ -1,0 +1,93 @@
+"""The leader's hand on the cluster: the state as it is now, changes of it, and the way to the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from threading import RLock
+
+from unshard.api.orders import WorkerLink
+from unshard.errors import ClusterError, UnshardError
+from unshard.log import logger
+from unshard.master.election import Election
+from unshard.master.roster import Roster
+from unshard.master.scheduler import seat
+from unshard.master.state import Bound, State
+from unshard.master.store import Store, Writing
+
+Links = Callable[[str], WorkerLink]
+"""The link to the worker at an address."""
+
+
+class Cluster:
+    """What all areas of the master share. Methods that change or read the state want this master to lead, and raise
+    ClusterError CLUSTER-002 (another one does) or CLUSTER-001 (nobody does) else."""
+
+    def __init__(self, store: Store, election: Election, roster: Roster, links: Links) -> None:
+        self.store, self.election, self.roster, self.links = store, election, roster, links
+        self._state = State()
+        self._loaded = 0
+        self._lock = RLock()
+
+    @property
+    def state(self) -> State:
+        """The state as the leader has it. It is whole: only a leader writes, and it takes it over with its epoch."""
+        with self._lock:
+            self._lead()
+            return self._state
+
+    @contextmanager
+    def change(self) -> Iterator[Writing]:
+        """Changes in one transaction, one at a time; `state` shows them once they are committed."""
+        with self._lock:
+            epoch = self._lead()
+            with self.store.writing(epoch) as writing:
+                yield writing
+                state = writing.state
+            self._state = state
+
+    def seat(self) -> None:
+        """Bring sources and workers together, where anything has changed, and wake the workers that it concerns."""
+        with self._lock:
+            wanted = seat(self.state, self.roster.online(), self.roster.presumed())
+            if not wanted:
+                return
+            lost = [self._state.bounds[source] for source in wanted.unbind]
+            with self.change() as writing:
+                for source in wanted.unbind:
+                    writing.unbind(source)
+                for source, worker in wanted.bind:
+                    writing.bind(source, worker)
+        for bound in lost:
+            logger("master", source=bound.source).warning("worker lost", worker=bound.worker)
+        for source, worker in wanted.bind:
+            logger("master", source=source).info("bound", worker=worker)
+        self.wake(worker for _, worker in wanted.bind)
+
+    def link(self, worker: str) -> WorkerLink:
+        return self.links(self.state.workers[worker].addr)
+
+    def serving(self, source: str) -> Bound | None:
+        """The bound of a source whose worker is alive."""
+        bound = self.state.bounds.get(source)
+        return bound if bound is not None and bound.worker in self.roster.online() else None
+
+    def wake(self, workers: Iterable[str]) -> None:
+        """Have workers beat at once; one that can't be reached finds its orders at its next beat."""
+        for worker in dict.fromkeys(workers):
+            with suppress(UnshardError, KeyError):
+                self.link(worker).wake()
+
+    def _lead(self) -> int:
+        """The epoch, with the state of it at hand."""
+        epoch = self.election.epoch
+        if not epoch:
+            leader = self.election.leader
+            if leader is None or leader.name == self.election.name:
+                raise ClusterError("CLUSTER-001")
+            raise ClusterError("CLUSTER-002", values={"leader": leader.name, "addr": leader.addr})
+        if epoch != self._loaded:
+            self._state = self.store.read()
+            self.roster.begin(self._state.workers)
+            self._loaded = epoch
+        return epoch

@@ -1,0 +1,119 @@
+"""Who leads: one row with a name, an epoch and an end, kept in the store.
+
+Why two leaders can't harm: each change of the store reads the row under lock in its own transaction and gives up when
+the epoch isn't its own (`Store.writing`). So clocks decide only how soon another master takes over, never what is
+written. Ends are by the database's clock, which all masters share; a master holds itself for the leader only for as
+long as the lease lasts by its own monotonic clock, counted from before it asked. A clock of the database that
+jumps ahead ends a lease early, one that jumps back ends it late; neither does harm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from unshard.master import tables
+from unshard.master.state import MasterRow
+from unshard.master.store import Store, clock, put
+
+LEASE_SECONDS = 4.0
+_ALIVE_LEASES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    name: str
+    addr: str
+
+
+class Election:
+    """One master's part in it. `step` is called by one thread, every third of a lease at least."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        addr: str,
+        lease_seconds: float = LEASE_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name, self.addr, self.lease_seconds = name, addr, lease_seconds
+        self._store, self._monotonic = store, monotonic
+        self._epoch = 0
+        self._until = 0.0
+        self.leader: Leader | None = None
+        """Who leads by the last look; None where nobody does."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that this master leads in; 0 while it does not."""
+        return self._epoch if self._monotonic() < self._until else 0
+
+    def step(self) -> None:
+        """Take, renew or look at the lease, and be seen. Raises ClusterError CLUSTER-003; it leads no longer then."""
+        asked = self._monotonic()
+        with self._store.transaction() as connection:
+            now = clock(connection)
+            evicted = self._be_seen(connection, now)
+            row = connection.execute(select(tables.LEADER).where(tables.LEADER.c.id == 1).with_for_update()).first()
+            if evicted:
+                epoch = 0
+                if row is not None and (row.name, row.addr) == (self.name, self.addr):
+                    self._write(connection, row.epoch, 0.0)
+            elif row is None:
+                epoch = 1
+                connection.execute(insert(tables.LEADER).values(id=1, **self._form(epoch, now + self.lease_seconds)))
+            elif self._epoch == row.epoch:
+                epoch = row.epoch
+                self._write(connection, epoch, now + self.lease_seconds)
+            elif row.until <= now or (row.name, row.addr) == (self.name, self.addr):
+                # of its own name and address it was the process before this one: no two listen at one address
+                epoch = row.epoch + 1
+                self._write(connection, epoch, now + self.lease_seconds)
+            else:
+                epoch = 0
+            others = Leader(row.name, row.addr) if row is not None and row.until > now and not epoch else None
+        self._epoch, self._until = epoch, asked + self.lease_seconds if epoch else 0.0
+        if epoch:
+            self.leader = Leader(self.name, self.addr)
+        else:
+            self.leader = None if others is not None and others.name == self.name else others
+
+    def resign(self) -> None:
+        """Give the lease back, so that another master need not wait for its end. Raises ClusterError CLUSTER-003."""
+        epoch, self._epoch, self._until, self.leader = self._epoch, 0, 0.0, None
+        if epoch:
+            with self._store.transaction() as connection:
+                changed = update(tables.LEADER).where(tables.LEADER.c.epoch == epoch, tables.LEADER.c.id == 1)
+                connection.execute(changed.values(until=0.0))
+
+    def evict(self, *, evicted: bool) -> None:
+        """This master leads no more, or may again; kept over restarts."""
+        with self._store.transaction() as connection:
+            changed = update(tables.MASTERS).where(tables.MASTERS.c.name == self.name)
+            connection.execute(changed.values(evicted=evicted))
+        if evicted:
+            self.resign()
+
+    def masters(self) -> tuple[MasterRow, ...]:
+        with self._store.transaction() as connection:
+            oldest = clock(connection) - _ALIVE_LEASES * self.lease_seconds
+            rows = connection.execute(select(tables.MASTERS).order_by(tables.MASTERS.c.name))
+            return tuple(MasterRow(row.name, row.addr, row.seen >= oldest, row.evicted) for row in rows)
+
+    def _be_seen(self, connection: Connection, now: float) -> bool:
+        """Whether this master is kept from leading."""
+        asked = select(tables.MASTERS.c.evicted).where(tables.MASTERS.c.name == self.name)
+        evicted = bool(connection.execute(asked).scalar())
+        form = {"name": self.name, "addr": self.addr, "seen": now, "evicted": evicted}
+        put(connection, tables.MASTERS, form)
+        return evicted
+
+    def _form(self, epoch: int, until: float) -> dict[str, object]:
+        return {"name": self.name, "addr": self.addr, "epoch": epoch, "until": until}
+
+    def _write(self, connection: Connection, epoch: int, until: float) -> None:
+        connection.execute(update(tables.LEADER).where(tables.LEADER.c.id == 1).values(self._form(epoch, until)))

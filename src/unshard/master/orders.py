@@ -1,0 +1,79 @@
+"""What a worker is to do, from the state: pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from unshard.api.orders import SourceOrder, SubtaskOrder
+from unshard.api.stage import Stage
+from unshard.config.files import parse_source, parse_task
+from unshard.config.source import SourceConfig
+from unshard.config.subtask import SubtaskConfig, plan_subtask
+from unshard.config.task import MetaConfig, TaskConfig
+from unshard.errors import UnshardError
+from unshard.log import logger
+from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow
+
+_KEPT = 4096
+"""Texts whose reading is remembered: every beat asks for them."""
+
+
+def source_config(row: SourceRow) -> SourceConfig:
+    """Raises ConfigError where the stored text is none any more (of another version)."""
+    config = _source(row.text, row.name)
+    return config if config.enable == row.enabled else config.model_copy(update={"enable": row.enabled})
+
+
+def task_config(row: TaskRow) -> TaskConfig:
+    return _task(row.text, row.name)
+
+
+def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
+    source = source_config(state.sources[row.source])
+    return with_start(plan_subtask(task_config(state.tasks[row.task]), source), row.start)
+
+
+def with_start(config: SubtaskConfig, start: str) -> SubtaskConfig:
+    if not start:
+        return config
+    return config.model_copy(update={"start": MetaConfig.model_validate_json(start)})
+
+
+def order_of(state: State, bound: Bound) -> SourceOrder:
+    """All that the worker of that bound is to do. A task that can't be read is left out, and logged."""
+    row = state.sources[bound.source]
+    found = []
+    for subtask in state.of_source(bound.source):
+        task = state.tasks[subtask.task]
+        try:
+            form = _subtask_form(task.text, task.name, row.text, row.name, row.enabled, subtask.start)
+        except UnshardError as error:
+            logger("master", source=row.name, task=task.name).error("task can't be read", **error.to_dict())
+            continue
+        stage = subtask.stage if row.enabled else Stage.STOPPED
+        kept = subtask.brief
+        found.append(SubtaskOrder(task=subtask.task, stage=stage, revision=subtask.revision, config=form, kept=kept))
+    return SourceOrder(
+        source=row.name,
+        epoch=bound.epoch,
+        config=source_config(row).model_dump(mode="json", by_alias=True),
+        relay_stage=row.relay_stage,
+        subtasks=tuple(found),
+    )
+
+
+@lru_cache(_KEPT)
+def _source(text: str, name: str) -> SourceConfig:
+    return parse_source(text, name)
+
+
+@lru_cache(_KEPT)
+def _task(text: str, name: str) -> TaskConfig:
+    return parse_task(text, name)
+
+
+@lru_cache(_KEPT)
+def _subtask_form(task: str, name: str, source: str, source_name: str, enabled: bool, start: str) -> dict[str, Any]:
+    config = source_config(SourceRow(source_name, source, enabled))
+    return with_start(plan_subtask(_task(task, name), config), start).model_dump(mode="json", by_alias=True)

@@ -1,0 +1,89 @@
+"""Which worker serves which source: pure. DM's rules (its scheduler's order of preference), and where DM draws at
+random: spread over machines, then by name, so that the same cluster always gives the same answer.
+
+A source that has no worker alive goes, in this order, to: the worker that has its unfinished dump or load, the worker
+that served it last (it has the relay log), any spare. A spare on the machine with the fewest bound workers comes first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from unshard.api.stage import Stage, UnitName
+from unshard.master.state import State, SubtaskRow
+
+_COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """What is to change: sources that lose their worker, and (source, worker) pairs to bind after that."""
+
+    unbind: tuple[str, ...] = ()
+    bind: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.unbind or self.bind)
+
+
+def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) -> Seating:
+    """Bring sources and workers together again. Bounds of workers that are alive stay as they are.
+
+    `online`: workers that beat. `presumed`: those that a new leader has not heard yet and gives time; they keep what
+    they have and get nothing.
+    """
+    alive = {*online, *presumed}
+    bounds = {name: bound for name, bound in state.bounds.items() if bound.worker in alive and name in state.sources}
+    lost = tuple(sorted(name for name, bound in state.bounds.items() if name not in bounds))
+    spares = {name for name in online if name in state.workers} - {bound.worker for bound in bounds.values()}
+    load = Counter(_machine(state, bound.worker) for bound in bounds.values())
+    bind: list[tuple[str, str]] = []
+    waiting = [name for name in state.sources if name not in bounds]
+    for source in sorted(waiting, key=lambda name: (not _copies(state, name), name)):
+        if not spares:
+            break
+        worker = _best(state, source, spares, load)
+        spares.remove(worker)
+        load[_machine(state, worker)] += 1
+        bind.append((source, worker))
+    return Seating(lost, tuple(bind))
+
+
+def _best(state: State, source: str, spares: Collection[str], load: Mapping[str, int]) -> str:
+    last = state.sources[source].last_worker
+    wanted_elsewhere = {
+        row.last_worker for row in state.sources.values() if row.name != source and row.name not in state.bounds
+    }
+
+    def rank(worker: str) -> tuple[bool, bool, int, str]:
+        return (worker != last, worker in wanted_elsewhere, load.get(_machine(state, worker), 0), worker)
+
+    return min(spares, key=rank)
+
+
+def _copies(state: State, source: str) -> bool:
+    """Whether a copy of the source is under way: its files are on the worker that served it last."""
+    return any(is_copying(row) for row in state.of_source(source))
+
+
+def is_copying(row: SubtaskRow) -> bool:
+    return row.brief is not None and row.brief.unit in _COPYING and row.brief.stage is not Stage.FINISHED
+
+
+def _machine(state: State, worker: str) -> str:
+    """The host of the worker's address; its whole address where it has none."""
+    addr = state.workers[worker].addr if worker in state.workers else ""
+    host, colon, _ = addr.removeprefix("http://").removeprefix("https://").rpartition(":")
+    return host if colon else addr
+
+
+def worker_fault(state: State, worker: str, online: Collection[str]) -> str:
+    """Why the worker can't take another source now, or empty."""
+    if worker not in state.workers:
+        return "there is no such worker"
+    if worker not in online:
+        return "it is offline"
+    taken = state.bound_to(worker)
+    return f"it serves source {taken.source}" if taken is not None else ""

@@ -1,0 +1,152 @@
+"""The master: one method a verb, the heartbeat of workers, and the loop that leads.
+
+Whole without HTTP: `web/master_app.py` puts routes onto it, `unshard run` calls it directly. Every verb raises
+ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead.
+"""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+
+from unshard.api.orders import Beat, Orders
+from unshard.api.verbs import (
+    CheckTask,
+    OperateSource,
+    PauseTask,
+    QueryStatus,
+    ResumeTask,
+    StartTask,
+    StopTask,
+)
+from unshard.checks.run import check_task
+from unshard.config.files import parse_source
+from unshard.errors import ClusterError, UnshardError
+from unshard.log import logger
+from unshard.master.answers import Answer
+from unshard.master.cluster import Cluster, Links
+from unshard.master.election import LEASE_SECONDS, Election
+from unshard.master.orders import order_of
+from unshard.master.roster import Roster
+from unshard.master.sources import Ask, Sources, ask
+from unshard.master.state import Bound, WorkerRow
+from unshard.master.status import Statuses
+from unshard.master.store import Store
+from unshard.master.tasks import Check, Tasks
+
+WORKER_TTL_SECONDS = 8.0
+_TICKS = 8
+"""Looks at the lease and at the workers, per lease."""
+
+
+class Master:
+    """One master of a cluster; implements MasterLink. `start` makes it take part, `close` lets it go."""
+
+    def __init__(
+        self,
+        store: Store,
+        links: Links,
+        name: str = "master",
+        addr: str = "",
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+        worker_ttl_seconds: float = WORKER_TTL_SECONDS,
+        check: Check = check_task,
+        ask: Ask = ask,
+    ) -> None:
+        self.name, self.addr = name, addr
+        self.election = Election(store, name, addr, lease_seconds)
+        self.roster = Roster(worker_ttl_seconds)
+        self.cluster = Cluster(store, self.election, self.roster, links)
+        self._tasks = Tasks(self.cluster, check)
+        self._sources = Sources(self.cluster, ask)
+        self._statuses = Statuses(self.cluster)
+        self._stop = Event()
+        self._thread = Thread(target=self._lead, name="leader", daemon=True)
+
+    def start(self) -> None:
+        """Open the store, take part in the election. The first step is done when it returns."""
+        self.cluster.store.open()
+        self.step()
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and give the lease back."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        try:
+            self.election.resign()
+        except UnshardError as error:
+            logger("master").warning("lease not given back", **error.to_dict())
+        self.cluster.store.close()
+
+    def step(self) -> None:
+        """One look at the lease and at the workers. What fails is logged: the next look is soon."""
+        led = self.election.epoch
+        try:
+            self.election.step()
+            if self.election.epoch:
+                self.cluster.seat()
+        except UnshardError as error:
+            logger("master").error("step failed", **error.to_dict())
+        if self.election.epoch != led:
+            logger("master").info("leads" if self.election.epoch else "follows", epoch=self.election.epoch)
+
+    def beat(self, beat: Beat) -> Orders:
+        """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has."""
+        cluster = self.cluster
+        known = cluster.state.workers.get(beat.name)
+        if known is None or known.addr != beat.addr:
+            if known is not None and beat.name in self.roster.online():
+                raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": known.addr})
+            with cluster.change() as writing:
+                writing.put_worker(WorkerRow(beat.name, beat.addr))
+        back = beat.name not in self.roster.online()
+        self.roster.heard(beat)
+        if back:
+            cluster.seat()
+        bound = cluster.state.bound_to(beat.name)
+        if bound is not None and bound.epoch == beat.epoch:
+            self._keep(bound, beat)
+        order = order_of(cluster.state, bound) if bound is not None else None
+        return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr, order=order)
+
+    def check_task(self, request: CheckTask) -> Answer:
+        return self._tasks.check(request)
+
+    def start_task(self, request: StartTask, *, checked: bool = False) -> Answer:
+        return self._tasks.start(request, checked=checked)
+
+    def stop_task(self, request: StopTask) -> Answer:
+        return self._tasks.stop(request)
+
+    def pause_task(self, request: PauseTask) -> Answer:
+        return self._tasks.pause(request)
+
+    def resume_task(self, request: ResumeTask) -> Answer:
+        return self._tasks.resume(request)
+
+    def query_status(self, request: QueryStatus) -> Answer:
+        return self._statuses.query(request)
+
+    def operate_source(self, request: OperateSource) -> Answer:
+        names = (*request.source_id, *(parse_source(text).source_id for text in request.config))
+        if request.op == "create":
+            return self._sources.create(request)
+        if request.op == "stop":
+            return self._sources.stop(names)
+        return self._sources.show(names)
+
+    def _keep(self, bound: Bound, beat: Beat) -> None:
+        """Write down what the worker says of its subtasks, where it is new."""
+        rows = {row.task: row for row in self.cluster.state.of_source(bound.source)}
+        new = [brief for brief in beat.subtasks if brief.task in rows and rows[brief.task].brief != brief]
+        if not new:
+            return
+        with self.cluster.change() as writing:
+            for brief in new:
+                writing.put_brief(bound.source, brief)
+
+    def _lead(self) -> None:
+        while not self._stop.wait(self.election.lease_seconds / _TICKS):
+            self.step()

@@ -1,0 +1,108 @@
+"""Sources: made known, shown, let go, moved to another worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from unshard.api.stage import Stage
+from unshard.api.verbs import OperateSource
+from unshard.config.files import parse_source
+from unshard.config.source import SourceConfig
+from unshard.errors import ClusterError, Where
+from unshard.master.answers import Answer, answer, of_source
+from unshard.master.cluster import Cluster
+from unshard.master.scheduler import worker_fault
+from unshard.master.stages import WAIT_SECONDS
+from unshard.master.state import SourceRow, State
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import identify
+
+Ask = Callable[[SourceConfig], None]
+_NO_WORKER = "source is added but there is no free worker to bound"
+
+
+def ask(config: SourceConfig) -> None:
+    """Whether the server can be reached with what the file says. Raises SourceError."""
+    with session(to_endpoint(config.database), "source") as connection:
+        identify(connection)
+
+
+class Sources:
+    """The verbs of sources. `ask` tries the server of a new one."""
+
+    def __init__(self, cluster: Cluster, ask: Ask = ask) -> None:
+        self._cluster, self._ask = cluster, ask
+
+    def create(self, request: OperateSource) -> Answer:
+        """Make sources known, all or none, and bind them. Raises ClusterError CLUSTER-006, 012; ConfigError."""
+        configs = [(parse_source(text), text) for text in request.config]
+        for config, _ in configs:
+            self._ask(config)
+        if request.worker and len(configs) != 1:
+            raise ClusterError("CLUSTER-016", cause="a worker can be named for one source at a time")
+        with self._cluster.change() as writing:
+            state = writing.state
+            names = [config.source_id for config, _ in configs]
+            for name in names:
+                if name in state.sources or names.count(name) > 1:
+                    raise ClusterError("CLUSTER-006", Where(name))
+            for config, text in configs:
+                relay = Stage.RUNNING if config.enable_relay else Stage.STOPPED
+                writing.put_source(SourceRow(config.source_id, text, config.enable, relay))
+            if request.worker:
+                self._refuse_worker(state, request.worker)
+                writing.bind(names[0], request.worker)
+        if request.worker:
+            self._cluster.wake([request.worker])
+        self._cluster.seat()
+        self.wait_served(names)
+        return answer(self._shown(name) for name in names)
+
+    def show(self, names: Sequence[str]) -> Answer:
+        state = self._cluster.state
+        return answer(self._shown(name) for name in state.sources if not names or name in names)
+
+    def stop(self, names: Sequence[str]) -> Answer:
+        """Let sources go. Raises ClusterError CLUSTER-008, and 014 where tasks are on one of them."""
+        with self._cluster.change() as writing:
+            state = writing.state
+            workers = {name: state.worker_of(name) for name in names}
+            for name in names:
+                _known(state, name)
+                tasks = [row.task for row in state.of_source(name)]
+                if tasks:
+                    raise ClusterError("CLUSTER-014", Where(name), values={"tasks": ", ".join(tasks)})
+                writing.drop_source(name)
+        self._cluster.wake(filter(None, workers.values()))
+        self._cluster.seat()
+        return answer(of_source(name, workers[name]) for name in names)
+
+    def wait_served(self, names: Sequence[str]) -> bool:
+        """Wait until the worker of each source that has one shows that it has taken it."""
+
+        def taken() -> bool:
+            for name in names:
+                bound = self._cluster.serving(name)
+                beat = self._cluster.roster.beat_of(bound.worker) if bound is not None else None
+                if bound is not None and (beat is None or beat.epoch != bound.epoch):
+                    return False
+            return True
+
+        return self._cluster.roster.wait(taken, WAIT_SECONDS)
+
+    def _refuse_worker(self, state: State, worker: str) -> None:
+        fault = worker_fault(state, worker, self._cluster.roster.online())
+        if fault:
+            raise ClusterError("CLUSTER-012", values={"worker": worker, "fault": fault})
+
+    def _shown(self, name: str) -> Answer:
+        worker = self._cluster.state.worker_of(name)
+        return of_source(name, worker, "" if worker else _NO_WORKER)
+
+
+def _known(state: State, name: str) -> SourceRow:
+    row = state.sources.get(name)
+    if row is None:
+        raise ClusterError("CLUSTER-008", Where(name))
+    return row

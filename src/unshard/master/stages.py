@@ -1,0 +1,73 @@
+"""What is wanted of subtasks, and waiting until workers show it: as DM does, for ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unshard.api.orders import SubtaskBrief
+from unshard.api.stage import Stage
+from unshard.errors import ClusterError, Where
+from unshard.master.answers import Answer, of_source
+from unshard.master.cluster import Cluster
+from unshard.master.state import SubtaskRow
+
+WAIT_SECONDS = 10.0
+NOT_BOUND = "source not bound: it is done once a worker serves it"
+_SETTLED = {
+    Stage.RUNNING: frozenset({Stage.RUNNING, Stage.FINISHED}),
+    Stage.PAUSED: frozenset({Stage.PAUSED, Stage.STOPPED, Stage.FINISHED}),
+    Stage.STOPPED: frozenset({Stage.STOPPED}),
+}
+
+
+def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[Answer]:
+    """Wake the workers and wait until each subtask is `wanted`, or has failed on its way; an answer for each.
+
+    A subtask that is to be stopped may have been forgotten by its worker. A source without a worker has nothing that
+    runs, so it is as wanted but for a start.
+    """
+    state = cluster.state
+    cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
+    cluster.roster.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
+    return [_told(cluster, row, wanted) for row in rows]
+
+
+def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
+    """None while it is on its way, empty when it has arrived, else why it never will."""
+    bound = cluster.serving(row.source)
+    if bound is None:
+        return NOT_BOUND
+    beat = cluster.roster.beat_of(bound.worker)
+    if beat is None or beat.epoch != bound.epoch:
+        return None
+    brief = cluster.roster.brief(bound.worker, bound.epoch, row.task)
+    if brief is None:
+        return "" if wanted is Stage.STOPPED else None
+    if wanted is Stage.RUNNING:
+        if brief.revision < row.revision:
+            return None
+        if brief.stage is Stage.PAUSED and brief.error is not None:
+            return _fault(brief)
+    return "" if brief.stage in _SETTLED[wanted] else None
+
+
+def _fault(brief: SubtaskBrief) -> str:
+    error = brief.error
+    return f"{error.err_code}: {error.message}" if error is not None else ""
+
+
+def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
+    worker = cluster.state.worker_of(row.source)
+    outcome = _outcome(cluster, row, wanted)
+    if outcome is None:
+        brief = cluster.roster.brief(worker, _epoch(cluster, row.source), row.task)
+        values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
+        error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
+        return of_source(row.source, worker, str(error), good=False)
+    good = not outcome or (outcome == NOT_BOUND and wanted is not Stage.RUNNING)
+    return of_source(row.source, worker, outcome, good=good)
+
+
+def _epoch(cluster: Cluster, source: str) -> int:
+    bound = cluster.state.bounds.get(source)
+    return bound.epoch if bound is not None else 0

@@ -1,0 +1,96 @@
+"""What a master knows of its cluster, as one frozen value: all of the store but the lease."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from unshard.api.orders import SubtaskBrief
+from unshard.api.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker that has registered, alive or not."""
+
+    name: str
+    addr: str
+
+
+@dataclass(frozen=True, slots=True)
+class MasterRow:
+    """A master of the cluster. `alive`: it was seen by the database's clock within a few leases."""
+
+    name: str
+    addr: str
+    alive: bool
+    evicted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source. `text` is its file as the user wrote it; `enabled` and `relay_stage` are what was asked since."""
+
+    name: str
+    text: str = field(repr=False)
+    enabled: bool = True
+    relay_stage: Stage = Stage.STOPPED
+    last_worker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A worker serves a source. `epoch` is new with each bound and never used again."""
+
+    source: str
+    worker: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task's file as the user wrote it."""
+
+    name: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskRow:
+    """One source's part of a task: what is wanted of it, and the worker's last word.
+
+    `start` is a `MetaConfig` in JSON that stands in for the file's `meta`, or empty.
+    """
+
+    task: str
+    source: str
+    stage: Stage
+    revision: int = 1
+    start: str = ""
+    brief: SubtaskBrief | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The whole cluster. `bounds` is by source, `subtasks` by (task, source)."""
+
+    sources: Mapping[str, SourceRow] = field(default_factory=dict)
+    workers: Mapping[str, WorkerRow] = field(default_factory=dict)
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    tasks: Mapping[str, TaskRow] = field(default_factory=dict)
+    subtasks: Mapping[tuple[str, str], SubtaskRow] = field(default_factory=dict)
+    templates: Mapping[str, TaskRow] = field(default_factory=dict)
+
+    def bound_to(self, worker: str) -> Bound | None:
+        return next((bound for bound in self.bounds.values() if bound.worker == worker), None)
+
+    def worker_of(self, source: str) -> str:
+        """Name of the worker that serves the source, or empty."""
+        bound = self.bounds.get(source)
+        return bound.worker if bound is not None else ""
+
+    def of_task(self, task: str) -> tuple[SubtaskRow, ...]:
+        return tuple(row for row in self.subtasks.values() if row.task == task)
+
+    def of_source(self, source: str) -> tuple[SubtaskRow, ...]:
+        return tuple(row for row in self.subtasks.values() if row.source == source)

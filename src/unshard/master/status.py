@@ -1,0 +1,129 @@
+"""`query-status`: what all workers say, and DM's summary of a task in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from unshard.api.stage import Stage, UnitName
+from unshard.api.status import ProcessError, ProcessResult, SourceReport, SourceStatus, SubTaskStatus
+from unshard.api.verbs import QueryStatus
+from unshard.errors import ClusterError, UnshardError, Where
+from unshard.master.answers import Answer, answer
+from unshard.master.cluster import Cluster
+from unshard.master.state import State, SubtaskRow
+from unshard.master.tasks import subtasks
+
+ASK_SECONDS = 5.0
+_ASKED_AT_ONCE = 16
+_ALL_ALIKE = (Stage.NEW, Stage.FINISHED, Stage.STOPPED)
+_NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
+
+
+class Statuses:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def query(self, request: QueryStatus) -> Answer:
+        """All tasks in short, or one in full, or with `more` all in full. Raises ClusterError CLUSTER-017, 008."""
+        state = self._cluster.state
+        if request.name or request.sources:
+            rows = subtasks(state, request.name, request.sources)
+        else:
+            rows = list(state.subtasks.values())
+        names = list(dict.fromkeys(row.source for row in rows)) or list(request.sources)
+        reports = self.reports(names, request.name or None)
+        if request.name or request.more or (request.sources and not request.name):
+            return answer(_form(reports[name]) for name in names)
+        tasks = [
+            {
+                "taskName": task,
+                "taskStatus": summary(task, [reports[row.source] for row in state.of_task(task)]),
+                "sources": [row.source for row in state.of_task(task)],
+            }
+            for task in state.tasks
+        ]
+        return {"result": True, "msg": "", "tasks": tasks}
+
+    def reports(self, sources: Sequence[str], task: str | None) -> dict[str, SourceReport]:
+        """The report of each source, asked of all workers at once; one that doesn't answer gets what is on record."""
+        state = self._cluster.state
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            return dict(zip(sources, pool.map(lambda name: self._report(state, name, task), sources), strict=True))
+
+    def _report(self, state: State, source: str, task: str | None) -> SourceReport:
+        bound = self._cluster.serving(source)
+        if bound is None:
+            return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
+        try:
+            found = self._cluster.links(state.workers[bound.worker].addr).report(task, ASK_SECONDS)
+        except UnshardError as error:
+            return _recorded(state, source, task, error)
+        if found.source_status.source != source:
+            return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
+        status = found.source_status.model_copy(update={"worker": bound.worker})
+        told = {one.name for one in found.sub_task_status}
+        missing = [_new(row) for row in _rows(state, source, task) if row.task not in told]
+        return found.model_copy(update={"source_status": status, "sub_task_status": (*found.sub_task_status, *missing)})
+
+
+def summary(task: str, reports: Iterable[SourceReport]) -> str:
+    """DM's word for a task over all of its sources (reference of DM, 2.3)."""
+    found = [(report, one) for report in reports for one in report.sub_task_status if one.name == task]
+    stages = [one.stage for _, one in found]
+    if any(one.stage is Stage.PAUSED and one.result is not None and one.result.errors for _, one in found):
+        return f"Error - Some error occurred in subtask. Please run `query-status {task}` to get more details."
+    for report, one in found:
+        relay = report.source_status.relay_status
+        if one.stage is Stage.RUNNING and one.unit is UnitName.SYNC and relay is not None and relay.stage in _NO_RELAY:
+            return f"Error - Relay status is {relay.stage}. Please run `query-status {task}` to get more details."
+    if Stage.PAUSED in stages:
+        return Stage.PAUSED.value
+    for stage in _ALL_ALIKE:
+        if stages and all(one is stage for one in stages):
+            return stage.value
+    return Stage.RUNNING.value
+
+
+def process_error(error: UnshardError) -> ProcessError:
+    return ProcessError(
+        ErrCode=error.code,
+        ErrClass=error.code.split("-")[0].lower(),
+        ErrScope=error.scope,
+        Message=error.message,
+        RawCause=error.cause,
+        Workaround=error.hint,
+    )
+
+
+def _rows(state: State, source: str, task: str | None) -> list[SubtaskRow]:
+    return [row for row in state.of_source(source) if task in (None, row.task)]
+
+
+def _recorded(state: State, source: str, task: str | None, error: UnshardError) -> SourceReport:
+    """What the master has on record of a source that nobody answers for, and why."""
+    status = SourceStatus(
+        source=source, worker=state.worker_of(source), result=ProcessResult(errors=(process_error(error),))
+    )
+    return SourceReport(source_status=status, sub_task_status=tuple(_last(row) for row in _rows(state, source, task)))
+
+
+def _last(row: SubtaskRow) -> SubTaskStatus:
+    brief = row.brief
+    if brief is None:
+        return _new(row)
+    result = ProcessResult(errors=(brief.error,)) if brief.error is not None else None
+    unit = UnitName(brief.unit) if brief.unit in tuple(UnitName) else UnitName.NONE
+    return SubTaskStatus(name=row.task, stage=brief.stage, unit=unit, result=result, note="the last that was heard")
+
+
+def _new(row: SubtaskRow) -> SubTaskStatus:
+    stage = row.stage if row.stage is not Stage.RUNNING else Stage.NEW
+    return SubTaskStatus(name=row.task, stage=stage)
+
+
+def _form(report: SourceReport) -> dict[str, Any]:
+    form = report.model_dump(mode="json", by_alias=True)
+    # the question was answered; what is wrong with the source stands in its own `result`
+    return {"result": True, "msg": "", **form}

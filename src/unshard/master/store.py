@@ -1,0 +1,240 @@
+"""The master's store: SQLite by default, or a MySQL-protocol database that several masters share.
+
+Every change is one transaction that begins by reading the leader's row under lock: a master that has lost the lease
+changes nothing, whatever clocks say (`Store.writing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select, text, update
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.schema import CreateTable
+
+from unshard.api.orders import SubtaskBrief
+from unshard.api.stage import Stage
+from unshard.errors import ClusterError
+from unshard.master import tables
+from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow, WorkerRow
+from unshard.retry import retrying
+
+_DRIVER = "mysql+mysqldb"
+_CLOCK = {"sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0", "": "SELECT UNIX_TIMESTAMP(SYSDATE(6))"}
+_LOCK_SECONDS = 10
+_OPEN_ATTEMPTS = 5
+
+
+class Store:
+    """One database. Safe in threads; each call is a transaction of its own."""
+
+    def __init__(self, url: str, password: str = "") -> None:
+        """`url`: `sqlite:///FILE`, or `mysql://USER@HOST:PORT/DATABASE`. Raises ClusterError CLUSTER-004."""
+        self._engine = _engine(url, password)
+
+    def open(self) -> None:
+        """Create or upgrade the tables. Raises ClusterError CLUSTER-003, CLUSTER-005 for tables of a later version."""
+        retrying(self._open, attempts=_OPEN_ATTEMPTS)
+
+    def _open(self) -> None:
+        """Masters of one store may begin at the same moment: the loser of a race tries again and finds it done."""
+        with self.transaction() as connection:
+            for table in tables.METADATA.sorted_tables:
+                connection.execute(CreateTable(table, if_not_exists=True))
+        with self.transaction() as connection:
+            found = value_of(connection, "version")
+            if found > tables.VERSION:
+                raise ClusterError("CLUSTER-005", values={"found": found, "known": tables.VERSION})
+            for version in range(found or tables.VERSION, tables.VERSION):
+                for statement in tables.UPGRADES[version]:
+                    connection.execute(text(statement))
+            set_value(connection, "version", tables.VERSION)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Raises ClusterError CLUSTER-003 where the database fails; nothing is changed then."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise ClusterError("CLUSTER-003", cause=_told(error)) from None
+
+    @contextmanager
+    def writing(self, epoch: int) -> Iterator[Writing]:
+        """Changes by the leader of `epoch`, all or none. Raises ClusterError CLUSTER-002 when another one leads."""
+        with self.transaction() as connection:
+            leading = connection.execute(
+                select(tables.LEADER.c.epoch).where(tables.LEADER.c.id == 1).with_for_update()
+            ).scalar()
+            if leading != epoch:
+                raise ClusterError("CLUSTER-002")
+            yield Writing(connection)
+
+    def read(self) -> State:
+        with self.transaction() as connection:
+            return read_state(connection)
+
+
+class Writing:
+    """The changes that a leader makes within one transaction; `state` is what they come to."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def state(self) -> State:
+        return read_state(self.connection)
+
+    def put_worker(self, row: WorkerRow) -> None:
+        self._put(tables.WORKERS, asdict(row))
+
+    def drop_worker(self, name: str) -> None:
+        self._drop(tables.WORKERS, name=name)
+
+    def drop_master(self, name: str) -> None:
+        self._drop(tables.MASTERS, name=name)
+
+    def put_source(self, row: SourceRow) -> None:
+        self._put(tables.SOURCES, {**asdict(row), "relay_stage": row.relay_stage.value})
+
+    def drop_source(self, name: str) -> None:
+        self._drop(tables.SOURCES, name=name)
+        self._drop(tables.BOUNDS, source=name)
+
+    def bind(self, source: str, worker: str) -> None:
+        """Give the source to the worker, with a new epoch, whoever had either before."""
+        epoch = value_of(self.connection, "epoch") + 1
+        set_value(self.connection, "epoch", epoch)
+        self._drop(tables.BOUNDS, worker=worker)
+        self._put(tables.BOUNDS, {"source": source, "worker": worker, "epoch": epoch})
+        changed = update(tables.SOURCES).where(tables.SOURCES.c.name == source).values(last_worker=worker)
+        self.connection.execute(changed)
+
+    def unbind(self, source: str) -> None:
+        self._drop(tables.BOUNDS, source=source)
+
+    def put_task(self, row: TaskRow) -> None:
+        self._put(tables.TASKS, asdict(row))
+
+    def drop_task(self, name: str) -> None:
+        self._drop(tables.TASKS, name=name)
+
+    def put_subtask(self, row: SubtaskRow) -> None:
+        brief = row.brief.model_dump_json(by_alias=True) if row.brief is not None else ""
+        form = {"task": row.task, "source": row.source, "revision": row.revision, "start": row.start}
+        self._put(tables.SUBTASKS, {**form, "stage": row.stage.value, "brief": brief})
+
+    def put_brief(self, source: str, brief: SubtaskBrief) -> None:
+        """A worker's last word of a subtask, where there still is one."""
+        rows = tables.SUBTASKS.c
+        changed = update(tables.SUBTASKS).where(rows.task == brief.task, rows.source == source)
+        self.connection.execute(changed.values(brief=brief.model_dump_json(by_alias=True)))
+
+    def drop_subtask(self, task: str, source: str) -> None:
+        self._drop(tables.SUBTASKS, task=task, source=source)
+
+    def put_template(self, row: TaskRow) -> None:
+        self._put(tables.TEMPLATES, asdict(row))
+
+    def drop_template(self, name: str) -> None:
+        self._drop(tables.TEMPLATES, name=name)
+
+    def _put(self, table: Table, form: dict[str, Any]) -> None:
+        put(self.connection, table, form)
+
+    def _drop(self, table: Table, **key: str) -> None:
+        self.connection.execute(table.delete().where(*(table.c[name] == value for name, value in key.items())))
+
+
+def put(connection: Connection, table: Table, form: dict[str, Any]) -> None:
+    """Write a whole row, over the one with its key where there is one."""
+    key = {column.name: form[column.name] for column in table.primary_key.columns}
+    connection.execute(table.delete().where(*(table.c[name] == value for name, value in key.items())))
+    connection.execute(insert(table).values(form))
+
+
+def value_of(connection: Connection, name: str) -> int:
+    """A number of `VALUES`, locked for this transaction; 0 where there is none."""
+    asked = select(tables.VALUES.c.value).where(tables.VALUES.c.name == name).with_for_update()
+    return int(connection.execute(asked).scalar() or 0)
+
+
+def set_value(connection: Connection, name: str, value: int) -> None:
+    put(connection, tables.VALUES, {"name": name, "value": value})
+
+
+def clock(connection: Connection) -> float:
+    """Seconds of Unix time by the database's clock, the only one that all masters share."""
+    asked = _CLOCK.get(connection.dialect.name, _CLOCK[""])
+    return float(connection.execute(text(asked)).scalar_one())
+
+
+def read_state(connection: Connection) -> State:
+    def rows(table: Table) -> list[dict[str, Any]]:
+        found = connection.execute(select(table).order_by(*table.primary_key.columns)).mappings()
+        return [dict(row) for row in found]
+
+    sources = [SourceRow(**{**row, "relay_stage": Stage(row["relay_stage"])}) for row in rows(tables.SOURCES)]
+    return State(
+        {row.name: row for row in sources},
+        {row["name"]: WorkerRow(**row) for row in rows(tables.WORKERS)},
+        {row["source"]: Bound(**row) for row in rows(tables.BOUNDS)},
+        {row["name"]: TaskRow(**row) for row in rows(tables.TASKS)},
+        {(row["task"], row["source"]): _subtask(row) for row in rows(tables.SUBTASKS)},
+        {row["name"]: TaskRow(**row) for row in rows(tables.TEMPLATES)},
+    )
+
+
+def _subtask(row: dict[str, Any]) -> SubtaskRow:
+    brief = SubtaskBrief.model_validate_json(row["brief"]) if row["brief"] else None
+    return SubtaskRow(**{**row, "stage": Stage(row["stage"]), "brief": brief})
+
+
+def _engine(url: str, password: str) -> Engine:
+    try:
+        parsed = make_url(url)
+        if parsed.drivername in ("mysql", "mariadb"):
+            parsed = parsed.set(drivername=_DRIVER)
+        if password:
+            parsed = parsed.set(password=password)
+        if parsed.get_backend_name() == "sqlite":
+            return _sqlite(parsed)
+        if parsed.get_backend_name() not in ("mysql", "mariadb") or not parsed.database:
+            raise ArgumentError("only sqlite:///FILE and mysql://USER@HOST:PORT/DATABASE are taken")
+        waits = {"connect_timeout": 3, "read_timeout": _LOCK_SECONDS, "write_timeout": _LOCK_SECONDS}
+        return create_engine(
+            parsed,
+            pool_pre_ping=True,
+            isolation_level="READ COMMITTED",
+            connect_args={**waits, "charset": "utf8mb4"},
+        )
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise ClusterError("CLUSTER-004", cause=str(error).replace(url, "…")) from None
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # else the driver begins transactions later than we do
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # reads before writes must not fail at the write
+
+    return engine
+
+
+def _told(error: SQLAlchemyError) -> str:
+    """What the driver says, without statement and values."""
+    return str(getattr(error, "orig", None) or type(error).__name__)

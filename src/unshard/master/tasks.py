@@ -1,0 +1,164 @@
+"""Tasks: start, stop, pause, resume."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
+
+from unshard.api.stage import Stage
+from unshard.api.verbs import CheckTask, StartTask, TaskRequest
+from unshard.checks.result import Report
+from unshard.checks.run import check_task, require
+from unshard.config.files import parse_task
+from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.config.task import TaskConfig
+from unshard.errors import CheckError, ClusterError, Where
+from unshard.master.answers import Answer, answer
+from unshard.master.cluster import Cluster
+from unshard.master.orders import source_config, task_config
+from unshard.master.stages import settle
+from unshard.master.state import State, SubtaskRow, TaskRow
+
+Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str]], Report]
+_OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
+
+
+class Tasks:
+    """The verbs of tasks. `check` asks both ends before a start."""
+
+    def __init__(self, cluster: Cluster, check: Check = check_task) -> None:
+        self._cluster, self._check = cluster, check
+        self._starting: set[str] = set()
+        self._latch = Lock()
+
+    def check(self, request: CheckTask) -> Answer:
+        """Raises what the checks raise where a server can't be asked at all."""
+        task = parse_task(request.task)
+        configs = plan(self._cluster.state, task, ())
+        return self._check(task, configs, request.also).to_dict(request.err_cnt, request.warn_cnt)
+
+    def start(self, request: StartTask, *, checked: bool = False) -> Answer:
+        """Start a task on all of its sources, or those named; on none where one of them can't be.
+
+        `checked`: the checks have been run. Raises ClusterError CLUSTER-007 to 009, 015, 018; ConfigError.
+        """
+        task = parse_task(request.task)
+        with self._alone(task.name):
+            state = self._cluster.state
+            configs = plan(state, task, request.sources)
+            self._refuse(state, task, request, [config.source_id for config in configs])
+            starts = {config.source_id: "" for config in configs}
+            told = ""
+            if not checked:
+                report = self._check(task, configs, ())
+                told = _told(report)
+                try:
+                    require(report)
+                except CheckError as error:
+                    return {"result": False, "msg": str(error), "sources": [], "checkResult": told}
+            rows = [SubtaskRow(task.name, name, Stage.RUNNING, 1, start) for name, start in starts.items()]
+            with self._cluster.change() as writing:
+                if task.name not in state.tasks:
+                    writing.put_task(TaskRow(task.name, request.task))
+                for row in rows:
+                    writing.put_subtask(row)
+        return {**answer(settle(self._cluster, rows, Stage.RUNNING)), "checkResult": told}
+
+    def stop(self, request: TaskRequest) -> Answer:
+        return self._operate(request, Stage.STOPPED)
+
+    def pause(self, request: TaskRequest) -> Answer:
+        return self._operate(request, Stage.PAUSED)
+
+    def resume(self, request: TaskRequest) -> Answer:
+        return self._operate(request, Stage.RUNNING)
+
+    def _operate(self, request: TaskRequest, wanted: Stage) -> Answer:
+        """One task on all or some of its sources, or all tasks of some sources, `batch_size` subtasks at a time."""
+        rows = subtasks(self._cluster.state, request.name, request.sources)
+        done: list[Answer] = []
+        size = len(rows) if request.name else request.batch_size
+        for first in range(0, len(rows), size):
+            done += settle(self._cluster, self._want(rows[first : first + size], wanted), wanted)
+        return answer(done, op=_OPS[wanted])
+
+    def _want(self, rows: Sequence[SubtaskRow], wanted: Stage) -> list[SubtaskRow]:
+        """Write down what is wanted; the rows as they are then."""
+        with self._cluster.change() as writing:
+            known = writing.state.subtasks
+            changed = []
+            for old in rows:
+                row = known.get((old.task, old.source))
+                if row is None:
+                    continue  # somebody else has just stopped it
+                revision = row.revision + 1 if wanted is Stage.RUNNING else row.revision
+                changed.append(replace(row, stage=wanted, revision=revision))
+                if wanted is Stage.STOPPED:
+                    writing.drop_subtask(row.task, row.source)
+                else:
+                    writing.put_subtask(changed[-1])
+            left = {task for task, _ in writing.state.subtasks}
+            for task in {row.task for row in changed} - left:
+                writing.drop_task(task)
+        return changed
+
+    def _refuse(self, state: State, task: TaskConfig, request: StartTask, names: Sequence[str]) -> None:
+        for name in names:
+            if (task.name, name) in state.subtasks:
+                raise ClusterError("CLUSTER-007", Where(name), values={"task": task.name})
+        for name in names:
+            if self._cluster.serving(name) is None:
+                raise ClusterError("CLUSTER-015", Where(name))
+        known = state.tasks.get(task.name)
+        if known is not None and task_config(known) != task:
+            raise ClusterError("CLUSTER-009", values={"task": task.name})
+
+    @contextmanager
+    def _alone(self, task: str) -> Iterator[None]:
+        """One start of a task at a time. Raises ClusterError CLUSTER-018."""
+        with self._latch:
+            if task in self._starting:
+                raise ClusterError("CLUSTER-018", values={"task": task})
+            self._starting.add(task)
+        try:
+            yield
+        finally:
+            with self._latch:
+                self._starting.discard(task)
+
+
+def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[SubtaskConfig, ...]:
+    """The subtasks on all sources of the task, or those named. Raises ClusterError CLUSTER-008, and ConfigError."""
+    listed = [instance.source_id for instance in task.mysql_instances]
+    for name in sources:
+        if name not in listed:
+            raise ClusterError("CLUSTER-008", Where(name), f"task {task.name} has {', '.join(listed)}")
+    chosen = tuple(one for one in task.mysql_instances if not sources or one.source_id in sources)
+    for one in chosen:
+        if one.source_id not in state.sources:
+            raise ClusterError("CLUSTER-008", Where(one.source_id))
+    part = task.model_copy(update={"mysql_instances": chosen})
+    return plan_subtasks(part, [source_config(state.sources[one.source_id]) for one in chosen])
+
+
+def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow]:
+    """Those of a task, or of sources, or both. Raises ClusterError CLUSTER-016 without either, 017, 008."""
+    for name in sources:
+        if name not in state.sources:
+            raise ClusterError("CLUSTER-008", Where(name))
+    if task:
+        rows = [row for row in state.of_task(task) if not sources or row.source in sources]
+        if not rows:
+            raise ClusterError("CLUSTER-017", Where(", ".join(sources) or None), values={"task": task})
+        return rows
+    if not sources:
+        raise ClusterError("CLUSTER-016", cause="name a task, or sources with -s")
+    return [row for row in state.subtasks.values() if row.source in sources]
+
+
+def _told(report: Report) -> str:
+    form = report.to_dict()
+    return str(form["msg"]) if not form["results"] else json.dumps(form, ensure_ascii=False)

@@ -1,0 +1,178 @@
+"""A master with short leases, and fake workers: they beat, and do what they are told, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any
+
+from unshard.api.orders import Beat, MasterLink, Orders, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.stage import Stage, UnitName
+from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
+from unshard.api.verbs import OperateSource, StartTask
+from unshard.checks.result import Report
+from unshard.config.source import SourceConfig
+from unshard.config.subtask import SubtaskConfig
+from unshard.config.task import TaskConfig
+from unshard.errors import ClusterError, UnshardError
+from unshard.master.service import Master
+from unshard.master.store import Store
+
+SOURCE = """\
+source-id: {name}
+from:
+  host: 127.0.0.1
+  port: 3306
+  user: root
+  password: pass word
+"""
+TASK = """\
+name: {name}
+task-mode: all
+target-database:
+  host: 127.0.0.1
+  port: 4000
+  user: root
+  password: pass word
+mysql-instances:
+"""
+
+
+def source_text(name: str, **more: str) -> str:
+    return SOURCE.format(name=name) + "".join(f"{key.replace('_', '-')}: {value}\n" for key, value in more.items())
+
+
+def task_text(name: str, *sources: str, more: str = "") -> str:
+    return TASK.format(name=name) + "".join(f"- source-id: {source}\n" for source in sources) + more
+
+
+class FakeWorker:
+    """Obeys its orders within a beat. `fails`: tasks that stop by an error as soon as they run."""
+
+    def __init__(self, name: str, master: MasterLink, addr: str = "") -> None:
+        self.name, self.addr, self.master = name, addr or f"{name}:8262", master
+        self.order: SourceOrder | None = None
+        self.briefs: dict[str, SubtaskBrief] = {}
+        self.fails: set[str] = set()
+        self.deaf = False
+        self.relay_stage = Stage.RUNNING
+        self.purged: list[tuple[str, str]] = []
+
+    def beat(self) -> Orders | None:
+        if self.deaf:
+            return None
+        try:
+            orders = self.master.beat(self._sign())
+        except UnshardError:
+            return None
+        if orders.order != self.order or self._differs(orders.order):
+            self.order = orders.order
+            self._obey()
+            self.master.beat(self._sign())
+        return orders
+
+    def report(self, task: str | None, seconds: float) -> SourceReport:
+        if self.deaf:
+            raise ClusterError("CLUSTER-001")
+        source = self.order.source if self.order is not None else ""
+        relay = RelayStatus(stage=self.relay_stage)
+        status = SourceStatus(source=source, worker=self.name, relay_status=relay)
+        found = [one for one in self.briefs.values() if task in (None, one.task)]
+        return SourceReport(source_status=status, sub_task_status=tuple(_status(one) for one in found))
+
+    def wake(self) -> None:
+        Thread(target=self.beat).start()
+
+    def purge_relay(self, before: str, sub_dir: str) -> None:
+        self.purged.append((before, sub_dir))
+
+    def _sign(self) -> Beat:
+        epoch, source = (self.order.epoch, self.order.source) if self.order is not None else (0, "")
+        return Beat(name=self.name, addr=self.addr, epoch=epoch, source=source, subtasks=tuple(self.briefs.values()))
+
+    def _differs(self, order: SourceOrder | None) -> bool:
+        wanted = {one.task for one in order.subtasks} if order is not None else set()
+        return wanted != self.briefs.keys()
+
+    def _obey(self) -> None:
+        subtasks = self.order.subtasks if self.order is not None else ()
+        self.briefs = {one.task: self._brief(one) for one in subtasks}
+
+    def _brief(self, order: SubtaskOrder) -> SubtaskBrief:
+        config = SubtaskConfig.model_validate(order.config)
+        assert self.order is not None and config.source_id == self.order.source
+        stage, error = order.stage, None
+        if stage is Stage.RUNNING and order.task in self.fails:
+            stage, error = Stage.PAUSED, ProcessError(ErrCode="SYNC-001", Message="another one writes")
+        return SubtaskBrief(
+            task=order.task, stage=stage, unit=UnitName.SYNC.value, revision=order.revision, error=error
+        )
+
+
+def _status(brief: SubtaskBrief) -> SubTaskStatus:
+    result = ProcessResult(errors=(brief.error,)) if brief.error is not None else None
+    return SubTaskStatus(name=brief.task, stage=brief.stage, unit=UnitName(brief.unit), result=result)
+
+
+class Rig:
+    """A master, its fake workers, and a thread that makes these beat. `checks`: what `check_task` was asked."""
+
+    def __init__(self, url: str, name: str = "m1", lease: float = 0.6, ttl: float = 0.6) -> None:
+        self.url = url
+        self.workers: dict[str, FakeWorker] = {}
+        self.checks: list[tuple[str, tuple[str, ...]]] = []
+        self.report = Report(())
+        self.asked: list[str] = []
+        self.master = Master(
+            Store(url),
+            self._link,
+            name,
+            f"{name}:8261",
+            lease_seconds=lease,
+            worker_ttl_seconds=ttl,
+            check=self._check,
+            ask=self._ask,
+        )
+        self._stop = Event()
+        self._thread = Thread(target=self._beats)
+
+    def __enter__(self) -> Rig:
+        self.master.start()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.master.close()
+
+    def worker(self, name: str, addr: str = "") -> FakeWorker:
+        found = FakeWorker(name, self.master, addr)
+        self.workers[found.addr] = found
+        found.beat()
+        return found
+
+    def sources(self, *names: str, worker: str = "") -> dict[str, Any]:
+        texts = tuple(source_text(name) for name in names)
+        return self.master.operate_source(OperateSource(op="create", config=texts, worker=worker))
+
+    def start(self, name: str, *sources: str, on: tuple[str, ...] = ()) -> dict[str, Any]:
+        return self.master.start_task(StartTask(task=task_text(name, *sources), sources=on))
+
+    def _link(self, addr: str) -> FakeWorker:
+        return self.workers[addr]
+
+    def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
+        self.checks.append((task.name, tuple(config.source_id for config in configs)))
+        return self.report
+
+    def _ask(self, config: SourceConfig) -> None:
+        self.asked.append(config.source_id)
+
+    def _beats(self) -> None:
+        while not self._stop.wait(0.05):
+            for worker in list(self.workers.values()):
+                worker.beat()

@@ -1,0 +1,159 @@
+"""Start, stop, pause and resume over the workers, and what a master knows after it was started again."""
+
+from __future__ import annotations
+
+import pytest
+from cluster_rig import Rig, task_text
+
+from unshard.api.stage import Stage
+from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StartTask, StopTask
+from unshard.checks.result import Finding, Report, Result
+from unshard.errors import ClusterError
+
+
+def two_sources(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.worker("w2")
+    assert rig.sources("a", "b")["result"]
+
+
+def stages(rig: Rig, task: str) -> dict[str, Stage]:
+    return {row.source: row.stage for row in rig.master.cluster.state.of_task(task)}
+
+
+def test_a_task_starts_on_all_of_its_sources(rig: Rig) -> None:
+    two_sources(rig)
+    told = rig.start("t", "a", "b")
+    assert told["result"], told
+    assert told["sources"] == [
+        {"result": True, "msg": "", "source": "a", "worker": "w1"},
+        {"result": True, "msg": "", "source": "b", "worker": "w2"},
+    ]
+    assert rig.checks == [("t", ("a", "b"))]
+    assert rig.master.query_status(QueryStatus())["tasks"] == [
+        {"taskName": "t", "taskStatus": "Running", "sources": ["a", "b"]}
+    ]
+
+
+def test_a_task_starts_on_none_where_one_source_has_no_worker(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.sources("a", "b")
+    with pytest.raises(ClusterError) as caught:
+        rig.start("t", "a", "b")
+    assert caught.value.code == "CLUSTER-015"
+    assert not rig.master.cluster.state.tasks
+    assert rig.start("t", "a", "b", on=("a",))["result"]
+
+
+def test_a_failed_check_starts_nothing(rig: Rig) -> None:
+    two_sources(rig)
+    rig.report = Report((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
+    told = rig.start("t", "a", "b")
+    assert not told["result"] and "no SELECT" in told["checkResult"]
+    assert not rig.master.cluster.state.tasks
+
+
+def test_a_start_that_fails_on_a_worker_tells_why(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    worker.fails.add("t")
+    rig.sources("a")
+    told = rig.start("t", "a")
+    assert not told["result"] and told["sources"][0]["msg"] == "SYNC-001: another one writes"
+    shown = rig.master.query_status(QueryStatus())["tasks"][0]["taskStatus"]
+    assert shown.startswith("Error - Some error occurred in subtask")
+
+
+def test_the_same_task_can_start_on_further_sources_only(rig: Rig) -> None:
+    two_sources(rig)
+    assert rig.start("t", "a", "b", on=("a",))["result"]
+    with pytest.raises(ClusterError) as caught:
+        rig.start("t", "a", "b")
+    assert caught.value.code == "CLUSTER-007"
+    with pytest.raises(ClusterError) as caught:
+        rig.master.start_task(StartTask(task=task_text("t", "a", "b", more="meta-schema: other\n"), sources=("b",)))
+    assert caught.value.code == "CLUSTER-009"
+    assert rig.start("t", "a", "b", on=("b",))["result"]
+
+
+def test_pause_and_resume(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    told = rig.master.pause_task(PauseTask(name="t"))
+    assert (told["op"], told["result"]) == ("Pause", True)
+    assert set(stages(rig, "t").values()) == {Stage.PAUSED}
+    assert rig.master.query_status(QueryStatus())["tasks"][0]["taskStatus"] == "Paused"
+    told = rig.master.resume_task(ResumeTask(name="t", sources=("b",)))
+    assert told["op"] == "Resume" and [one["source"] for one in told["sources"]] == ["b"]
+    assert stages(rig, "t") == {"a": Stage.PAUSED, "b": Stage.RUNNING}
+
+
+def test_resume_of_a_task_that_an_error_has_paused(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    worker.fails.add("t")
+    rig.sources("a")
+    assert not rig.start("t", "a")["result"]
+    assert not rig.master.resume_task(ResumeTask(name="t"))["result"]
+    worker.fails.clear()
+    assert rig.master.resume_task(ResumeTask(name="t"))["result"]
+
+
+def test_stop_forgets_the_task_with_its_last_source(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    told = rig.master.stop_task(StopTask(name="t", sources=("a",)))
+    assert (told["op"], told["result"]) == ("Delete", True)
+    assert stages(rig, "t") == {"b": Stage.RUNNING}
+    rig.master.stop_task(StopTask(name="t"))
+    assert not rig.master.cluster.state.tasks
+    with pytest.raises(ClusterError) as caught:
+        rig.master.stop_task(StopTask(name="t"))
+    assert caught.value.code == "CLUSTER-017"
+
+
+def test_all_tasks_of_a_source(rig: Rig) -> None:
+    two_sources(rig)
+    for name in ("t1", "t2", "t3"):
+        rig.start(name, "a", "b")
+    told = rig.master.pause_task(PauseTask(sources=("a",), batch_size=2))
+    assert told["result"] and len(told["sources"]) == 3
+    assert stages(rig, "t3") == {"a": Stage.PAUSED, "b": Stage.RUNNING}
+
+
+def test_one_task_in_full(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    rig.start("other", "a")
+    told = rig.master.query_status(QueryStatus(name="t"))
+    first = told["sources"][0]
+    assert (first["sourceStatus"]["source"], first["sourceStatus"]["worker"]) == ("a", "w1")
+    assert [(one["name"], one["stage"], one["unit"]) for one in first["subTaskStatus"]] == [("t", "Running", "Sync")]
+
+
+def test_a_relay_that_stands_is_told_of_a_task_that_runs(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    worker.relay_stage = Stage.PAUSED
+    told = rig.master.query_status(QueryStatus())["tasks"][0]["taskStatus"]
+    assert told.startswith("Error - Relay status is Paused")
+
+
+def test_a_worker_that_does_not_answer_hides_no_other(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    rig.workers["w1:8262"].deaf = True
+    told = rig.master.query_status(QueryStatus(name="t"))
+    by_name = {one["sourceStatus"]["source"]: one for one in told["sources"]}
+    assert by_name["a"]["sourceStatus"]["result"]["errors"][0]["ErrCode"].startswith("CLUSTER-")
+    assert by_name["a"]["subTaskStatus"][0]["note"] == "the last that was heard"
+    assert by_name["b"]["sourceStatus"]["result"] is None
+
+
+def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a", "b")
+    rig.master.pause_task(PauseTask(name="t", sources=("a",)))
+    before = rig.master.cluster.state
+    rig.master.close()
+    with Rig(rig.url) as again:
+        assert again.master.cluster.state == before
