@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from unshard.config.secret import read_secret
 from unshard.config.section import NoEffect, Section, later
-from unshard.errors import ConfigError
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _UTC = frozenset({"+00:00", "-00:00", "utc", "+0:00"})
@@ -104,19 +102,7 @@ class DatabaseConfig(Section):
 
         Called when a connection is made ready on the driver; what travels or is stored keeps the reference.
         """
-        kind, _, name = self.password.partition(":")
-        if kind == "env" and name:
-            value = os.environ.get(name)
-            if value is None:
-                raise ConfigError("CONFIG-004", cause="no such variable", values={"reference": self.password})
-            return value
-        if kind == "file" and name:
-            try:
-                return Path(name).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
-            except (OSError, UnicodeDecodeError) as error:
-                fault = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-                raise ConfigError("CONFIG-004", cause=fault or "", values={"reference": self.password}) from None
-        return self.password
+        return read_secret(self.password)
 
 
 class TargetConfig(DatabaseConfig):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from unshard.config.access import AccessFile
 from unshard.config.document import parse_document
 from unshard.config.keys import adopt
 from unshard.config.problems import Problem, from_validation, refuse
@@ -33,6 +34,11 @@ def load_task(path: Path | str) -> TaskConfig:
 def load_source(path: Path | str) -> SourceConfig:
     """The source that a file describes. Raises as `load_task` does."""
     return parse_source(_text(path), str(path))
+
+
+def load_access(path: Path | str) -> AccessFile:
+    """The callers that a file of tokens lists. Raises as `load_task` does."""
+    return _parse(AccessFile, _text(path), str(path), ())[0]
 
 
 def parse_task(text: str, file: str = "task") -> TaskConfig:

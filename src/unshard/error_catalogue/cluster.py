@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unshard.error_catalogue.access import ACCESS
 from unshard.error_catalogue.entry import Entry
 
 MASTER: dict[str, Entry] = {
@@ -79,4 +80,4 @@ MASTER: dict[str, Entry] = {
     ),
 }
 
-CLUSTER: dict[str, Entry] = {**MASTER}
+CLUSTER: dict[str, Entry] = {**MASTER, **ACCESS}

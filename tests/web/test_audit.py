@@ -1,0 +1,93 @@
+"""The audit log: every request to change something, before and after; no line and no answer tells a secret."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from served import bearer, served, server_client, tokens
+
+from unshard.errors import ClusterError
+from unshard.web.audit import AuditLog, names_in
+
+SECRET = "s3cr3t-marker"
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return AuditLog(str(folder / "audit.log")).newest(100)
+
+
+def test_who_asked_to_change_what_and_what_came_of_it(tmp_path: Path) -> None:
+    callers = tokens(tmp_path, oda="operator", vic="viewer")
+    with served(tmp_path, token_file=str(callers)) as server, server_client(server) as client:
+
+        def post(who: str, task: str, name: str) -> int:
+            order = {"name": name, "password": SECRET}
+            return client.post(f"/tasks/{task}", headers=bearer(who), json=order).status_code
+
+        client.get("/status", headers=bearer("oda"))
+        assert [post("oda", "t1", name) for name in ("s1", "no", "bad", "bug")] == [200, 200, 400, 500]
+        assert post("vic", "t1", "s1") == 403
+        assert (
+            client.post("/tasks/t2", headers=bearer("oda"), json={"name": "n", "password": [SECRET]}).status_code == 422
+        )
+    found = lines(tmp_path)
+    asked = [line for line in found if line["phase"] == "asked"]
+    assert asked[0] | {"id": "", "time": ""} == {
+        "id": "", "time": "", "phase": "asked", "who": "oda", "role": "operator", "from": "127.0.0.1",
+        "verb": "POST /tasks/t1", "object": {"task": "t1", "name": "s1"},
+    }  # fmt: skip
+    answers = [(line["status"], line["result"]) for line in found if line["phase"] == "answered"]
+    assert answers == [(200, "done"), (200, "failed"), (400, "CLUSTER-051"), (500, "died"), (422, "CLUSTER-059")]
+    assert [line["id"] for line in asked] == [line["id"] for line in found if line["phase"] == "answered"]
+    assert [(line["who"], line["result"]) for line in found if line["phase"] == "refused"] == [("vic", "CLUSTER-054")]
+    text = (tmp_path / "audit.log").read_text()
+    assert SECRET not in text
+    assert "token-" not in text
+    assert stat.S_IMODE((tmp_path / "audit.log").stat().st_mode) == 0o600
+
+
+def test_no_answer_tells_what_was_sent(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        url = f"http://{server.address}/tasks/t"
+        bodies: list[Any] = [
+            {"name": 1, "password": {"x": SECRET}}, {"name": "bug", "password": SECRET}, {"name": "a", SECRET: 1},
+            {"name": "n", "password": "p", "count": SECRET}, [SECRET], SECRET,
+        ]  # fmt: skip
+        for body in bodies:
+            answer = httpx.post(url, json=body)
+            assert answer.status_code in (422, 500)
+            assert SECRET not in answer.text
+        answer = httpx.post(
+            url, content=f'{{"password": "{SECRET}'.encode(), headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, SECRET in answer.text) == (422, False)
+
+
+def test_what_cannot_be_written_down_is_not_done(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        url = f"http://{server.address}/tasks/t"
+        order = {"name": "n", "password": "p"}
+        (tmp_path / "audit.log").unlink()
+        assert httpx.post(url, json=order).status_code == 200  # moved away: begun anew
+        (tmp_path / "audit.log").unlink()
+        (tmp_path / "audit.log").mkdir()
+        answer = httpx.post(url, json=order)
+        assert (answer.status_code, answer.json()["error_code"]) == (503, "CLUSTER-058")
+        assert httpx.get(f"http://{server.address}/status").status_code == 200
+    with pytest.raises(ClusterError):
+        AuditLog(str(tmp_path / "no folder" / "audit.log"))
+
+
+def test_only_names_are_taken_from_a_body() -> None:
+    task = "name: t\ntarget-database: {password: x}"
+    body = (
+        b'{"task": "%s", "source": ["s1", "a b", 3], "worker": "w1", "password": "p"}'
+        % task.replace("\n", "\\n").encode()
+    )
+    assert names_in({"t": "x\ny"}, body) == {"t": "x\ny", "source": ["s1"], "worker": "w1"}
+    assert names_in({}, b"no json") == {}
+    assert names_in({}, b'["task"]') == {}

@@ -1,0 +1,129 @@
+"""Tokens and roles: who gets in, what they may, and that a changed file counts at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from served import bearer, served, server_client, tokens
+
+from unshard.config.access import Role, new_token, token_hash
+from unshard.config.files import load_access
+from unshard.config.listener import LinkSecurity
+from unshard.errors import ConfigError
+from unshard.web.tls import http_client
+
+ALL = {"vic": "viewer", "oda": "operator", "ada": "admin", "w1": "worker", "m1": "master"}
+ASKED = (("GET", "/status"), ("POST", "/tasks/t"), ("DELETE", "/tasks/t"), ("POST", "/beat"))
+ANSWERS = {
+    "vic": (200, 403, 403, 403),
+    "oda": (200, 200, 403, 403),
+    "ada": (200, 200, 200, 403),
+    "w1": (403, 403, 403, 200),
+    "m1": (403, 403, 403, 403),
+}
+
+
+def test_each_role_may_what_it_may(tmp_path: Path) -> None:
+    with served(tmp_path, token_file=str(tokens(tmp_path, **ALL))) as server, server_client(server) as client:
+        for name, answers in ANSWERS.items():
+            found = [
+                client.request(verb, path, headers=bearer(name), json={"name": "n", "password": "p"}).status_code
+                for verb, path in ASKED
+            ]
+            assert tuple(found) == answers, name
+        for wrong in ("", "Bearer", "Bearer token-an", "Basic token-ada", "Bearer " + token_hash("x")):
+            for verb, path in (*ASKED, ("GET", "/nowhere"), ("PUT", "/status")):
+                answer = client.request(verb, path, headers={"Authorization": wrong})
+                assert (answer.status_code, answer.json()["error_code"]) == (401, "CLUSTER-053")
+        assert client.get("/nowhere", headers=bearer("vic")).status_code == 404
+        assert client.put("/status", headers=bearer("vic")).status_code == 405
+
+
+def test_a_body_may_ask_for_more_than_its_route(tmp_path: Path) -> None:
+    with served(tmp_path, token_file=str(tokens(tmp_path, **ALL))) as server, server_client(server) as client:
+        asked = [(who, op) for who in ("vic", "ada", "w1") for op in ("list", "drop")]
+        found = [client.post("/either", headers=bearer(who), json={"op": op}).status_code for who, op in asked]
+        assert found == [200, 403, 200, 200, 403, 403]
+
+
+def test_a_master_passes_a_caller_on_and_nobody_else_does(tmp_path: Path) -> None:
+    with served(tmp_path, token_file=str(tokens(tmp_path, **ALL))) as server:
+        url = f"http://{server.address}/status"
+        told = httpx.get(url, headers={**bearer("m1"), "unshard-as": "viewer vic"}).json()
+        assert told == {"who": "vic", "role": "viewer", "via": "m1"}
+        assert httpx.get(url, headers={**bearer("w1"), "unshard-as": "admin ada"}).status_code == 403
+        assert httpx.get(url, headers={**bearer("vic"), "unshard-as": "admin ada"}).json()["role"] == "viewer"
+        assert httpx.get(url, headers={**bearer("m1"), "unshard-as": "master m1"}).status_code == 401
+
+
+def test_a_changed_file_counts_at_once_and_a_broken_one_not(tmp_path: Path) -> None:
+    file = tokens(tmp_path, ann="viewer")
+    with served(tmp_path, token_file=str(file)) as server:
+        url = f"http://{server.address}/status"
+        assert httpx.get(url, headers=bearer("ann")).status_code == 200
+        tokens(tmp_path, bob="viewer", cat="admin")
+        assert httpx.get(url, headers=bearer("ann")).status_code == 401
+        assert httpx.get(url, headers=bearer("bob")).status_code == 200
+        file.write_text("tokens: [")
+        assert httpx.get(url, headers=bearer("bob")).status_code == 200
+        file.unlink()
+        assert httpx.get(url, headers=bearer("bob")).status_code == 200
+
+
+def test_a_token_may_end(tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
+    file = tokens(tmp_path, ann="viewer")
+    whole = file.read_text()
+    with served(tmp_path, token_file=str(file)) as server:
+        for last, status in ((today, 200), (today - timedelta(days=1), 401)):
+            file.write_text(whole.replace("}", f", expires: {last}}}"))
+            assert httpx.get(f"http://{server.address}/status", headers=bearer("ann")).status_code == status
+
+
+def test_a_client_shows_its_token_as_it_is_now(tmp_path: Path) -> None:
+    shown = tmp_path / "token"
+    shown.write_text("token-ann\n")
+    callers, security = tokens(tmp_path, ann="viewer", bob="viewer"), LinkSecurity(token=f"file:{shown}")
+    with (
+        served(tmp_path, token_file=str(callers)) as server,
+        http_client(security, f"http://{server.address}") as client,
+    ):
+        assert client.get("/status").json()["who"] == "ann"
+        shown.write_text("token-bob\n")
+        assert client.get("/status").json()["who"] == "bob"
+    assert "token-x" not in repr(LinkSecurity(token="token-x"))
+
+
+def test_new_tokens_are_long_and_their_own() -> None:
+    made = {new_token() for _ in range(10)}
+    assert len(made) == 10
+    assert all(token_hash(token) == digest and len(token) > 48 for token, digest in made)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("tokens: []", "tokens"),
+        ("tokens:\n  - {name: a, role: king, sha256: %s}" % ("0" * 64), "role"),
+        ("tokens:\n  - {name: a, role: viewer, sha256: unshard_secret}", "never the token itself"),
+        ("tokens:\n  - {name: a, role: viewer}", "either sha256 or certificate"),
+        ("tokens:\n  - {name: a, role: viewer, token: unshard_secret}", "unknown key"),
+        ("tokens:\n  - &a {name: a, role: viewer, certificate: x}\n  - *a", "the same name"),
+    ],
+)
+def test_a_wrong_file_of_tokens_is_refused_and_never_quoted(tmp_path: Path, text: str, why: str) -> None:
+    file = tmp_path / "tokens.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=why) as caught:
+        load_access(file)
+    assert "unshard_secret" not in str(caught.value)
+
+
+def test_roles_cover_those_before_them() -> None:
+    covered = {role: {needed for needed in Role if role.covers(needed)} for role in Role}
+    assert covered[Role.ADMIN] == {Role.VIEWER, Role.OPERATOR, Role.ADMIN}
+    assert covered[Role.OPERATOR] == {Role.VIEWER, Role.OPERATOR}
+    assert all(covered[role] == {role} for role in (Role.VIEWER, Role.WORKER, Role.MASTER))
