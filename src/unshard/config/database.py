@@ -60,9 +60,10 @@ class DatabaseConfig(Section):
     password: str = Field(
         default="",
         repr=False,
-        description="Password of the account: plain, `env:NAME` (environment variable NAME) or `file:PATH` (the "
-        "file's text without the line end at its end). A plain password that begins with `env:` or `file:` has to "
-        "be given through one of these. DM's encrypted passwords are not read.",
+        description="Password of the account: plain, encrypted (`aes:v1:…`, what `unshard ctl encrypt` prints), "
+        "`env:NAME` (environment variable NAME) or `file:PATH` (the file's text without the line end at its end). A "
+        "plain password that begins with `env:`, `file:` or `aes:` has to be given through one of these. DM's "
+        "encrypted passwords are read with DM's key file.",
     )
     session: dict[str, str] = Field(
         default_factory=dict,
@@ -98,7 +99,7 @@ class DatabaseConfig(Section):
         return self.session.get("foreign_key_checks", "0").lower() in ("1", "on")
 
     def secret(self) -> str:
-        """The password itself, read where `unshard` runs. Raises ConfigError CONFIG-004 when it can't be read.
+        """The password itself, as it is now. Raises ConfigError CONFIG-004, 023, 024 or 028 when it can't be read.
 
         Called when a connection is made ready on the driver; what travels or is stored keeps the reference.
         """

@@ -23,7 +23,7 @@ exist, and a value out of range are errors. All problems of a file are reported 
 * *No effect* marks keys that are read for compatibility; using one prints a notice.
 * Patterns: `*` (any characters), `?` (one), `[a-z]`, `[!a-z]` (one of a set, one outside of it), or `~` and a regular
   expression, which may match anywhere in the name. `*` stands only at the end, except in block-allow lists.
-* Passwords are plain, `env:NAME` or `file:PATH`, and are never shown.
+* Passwords are plain, encrypted, `env:NAME` or `file:PATH`, and are never shown.
 """
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
 _TITLES = ((TaskConfig, "Task file"), (SourceConfig, "Source file"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from unshard.config.cipher import PREFIX, decrypt, decrypt_dm, encrypt, has_key, is_of_dm
 from unshard.errors import ConfigError
 
 
 def read_secret(reference: str) -> str:
-    """The secret that `env:NAME`, `file:PATH` or a plain text stands for, as it is now.
+    """The secret that `env:NAME`, `file:PATH`, an encrypted or a plain text stands for, as it is now.
 
-    Raises ConfigError CONFIG-004 when it can't be read.
+    Raises ConfigError CONFIG-004 when it can't be read, CONFIG-023, 024 or 028 when it can't be decrypted.
     """
     kind, _, name = reference.partition(":")
     if kind == "env" and name:
@@ -25,4 +26,12 @@ def read_secret(reference: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             fault = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
             raise ConfigError("CONFIG-004", cause=fault or "", values={"reference": reference}) from None
-    return reference
+    if reference.startswith(PREFIX):
+        return decrypt(reference)
+    return decrypt_dm(reference) if is_of_dm(reference) else reference
+
+
+def sealed(reference: str) -> str:
+    """What is to be stored in place of a secret: a plain one encrypted where there is a key, all else as it is."""
+    plain = reference and not reference.startswith(("env:", "file:", PREFIX)) and not is_of_dm(reference)
+    return encrypt(reference) if plain and has_key() else reference

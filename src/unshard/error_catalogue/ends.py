@@ -67,6 +67,20 @@ CONFIG: dict[str, Entry] = {
         "expression filter {rule} is for a table that block-allow-list keeps out, so it can never match",
         "correct schema and table in the rule, or let the table through",
     ),
+    "CONFIG-023": Entry(
+        "the key for encrypted passwords cannot be read: {path}",
+        "name a readable file of 64 hex digits with secret-key-path, --secret-key-path or UNSHARD_SECRET_KEY_PATH; "
+        "`openssl rand -hex 32` makes one",
+    ),
+    "CONFIG-024": Entry(
+        "an encrypted password cannot be decrypted",
+        "use the key file that it was encrypted with, or encrypt it again with `unshard ctl encrypt`",
+    ),
+    "CONFIG-028": Entry(
+        "a password has the form of those that DM encrypts, but the key does not decrypt it",
+        "name the key file that DM used, or encrypt it again with `unshard ctl encrypt`; a password that just looks "
+        "like that is given by env:NAME or file:PATH",
+    ),
     "CONFIG-025": Entry(
         "`{text}` is no table's name",
         "write schema.table, each in backticks where it holds anything but letters, digits, _ and $",
