@@ -4,4 +4,31 @@ from __future__ import annotations
 
 from unshard.error_catalogue.entry import Entry
 
-SHARD: dict[str, Entry] = {}
+SHARD: dict[str, Entry] = {
+    "SHARD-001": Entry(
+        "this table meets another statement than the tables that are merged into {target} with it: all of them must"
+        " have the same statements in the same order",
+        "the two lists are shown above, number by number. Where the statement is wrong or was run too early, leave it"
+        " out with `unshard ctl binlog skip TASK.yaml -s {source_id} --binlog-pos POSITION`, or replace it"
+        " by the expected one with `binlog replace`; then bring the tables of the source into the same structure",
+    ),
+    "SHARD-002": Entry(
+        "a new table joins those that are merged into {target}, in the middle of their change, without it: it has the"
+        " first {met} of the statements that wait, and at least {needed} are needed",
+        "a new table needs the structure that the other tables have or are getting. Drop it in the source and create it"
+        " with that structure; `unshard ctl query-status` shows the statements that wait",
+    ),
+    "SHARD-003": Entry(
+        "there is no lock {id} that waits",
+        "`unshard ctl shard-ddl-lock TASK` shows the locks that there are; it may have been resolved meanwhile",
+    ),
+    "SHARD-004": Entry(
+        "the lock {id} can't get this owner: a source that owns it has met its DDL, which only {reported} have",
+        "name one of those with `--owner`, or leave the option out",
+    ),
+    "SHARD-005": Entry(
+        "the lock {id} is resolved, and its owner may be running the DDL just now",
+        "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
+        " it is on you to run it on the target",
+    ),
+}

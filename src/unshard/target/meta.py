@@ -156,6 +156,36 @@ CREATE TABLE IF NOT EXISTS {name} (
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 
+_SHARDING_META = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source_id VARCHAR(32) NOT NULL,
+    target_table_id VARCHAR(270) NOT NULL,
+    source_table_id VARCHAR(270) NOT NULL,
+    active_index INT,
+    is_global BOOLEAN,
+    data LONGTEXT NOT NULL,
+    create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    UNIQUE KEY uk_source_id_table_id_source (source_id, target_table_id, source_table_id)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_SHARD_SOURCE = """
+CREATE TABLE IF NOT EXISTS {name} (
+    source VARCHAR(32) NOT NULL PRIMARY KEY,
+    declared BOOLEAN NOT NULL
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+_SHARD_LOCK = """
+CREATE TABLE IF NOT EXISTS {name} (
+    target_schema VARCHAR(64) NOT NULL,
+    target_table VARCHAR(64) NOT NULL,
+    locks INT NOT NULL,
+    state LONGTEXT NOT NULL,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    PRIMARY KEY (target_schema, target_table)
+) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class MetaTables:
@@ -212,6 +242,18 @@ class MetaTables:
     def stopped(self) -> str:
         return self.named("stopped")
 
+    @property
+    def sharding_meta(self) -> str:
+        return self.named("syncer_sharding_meta")
+
+    @property
+    def shard_source(self) -> str:
+        return self.named("shard_source")
+
+    @property
+    def shard_lock(self) -> str:
+        return self.named("shard_lock")
+
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once.
 
@@ -234,6 +276,9 @@ class MetaTables:
                 (_UPSTREAM, self.upstream),
                 (_OPERATOR, self.operator),
                 (_STOPPED, self.stopped),
+                (_SHARDING_META, self.sharding_meta),
+                (_SHARD_SOURCE, self.shard_source),
+                (_SHARD_LOCK, self.shard_lock),
             ):
                 if name.lower() not in known:
                     cursor.execute(statement.format(name=name))

@@ -1,0 +1,229 @@
+"""ShardingGroup: the tables of one source that land in one target table, and which DDL each of them has met.
+
+| a table has | its changes |
+|---|---|
+| nothing | go to the target |
+| met a DDL (an item of its sequence) | are left for the re-sync from the item's end on |
+| items resolved behind its rows (`behind`) | from `behind` on are re-synced, up to its next item, to where it was \
+dropped, or to where the main stream stands |
+
+Every method gives a new group; DESIGN.md has the steps in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from unshard.errors import ShardError, Where
+from unshard.model.position import Location
+from unshard.model.table import TableName
+from unshard.shard.sequence import DdlItem, Form, ShardingSequence, place_form, place_of, same, side_by_side
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then."""
+
+    sequence: ShardingSequence = field(default_factory=ShardingSequence)
+    behind: Location | None = None
+    gone: Location | None = None
+
+    @property
+    def held_from(self) -> Location | None:
+        """Changes of the table at or behind this place are not in the target."""
+        if self.behind is not None:
+            return self.behind
+        return self.sequence.items[0].end if self.sequence.items else None
+
+    @property
+    def needs_log_from(self) -> Location | None:
+        if self.behind is not None:
+            return self.behind
+        return self.sequence.items[0].begin if self.sequence.items else None
+
+    @property
+    def idle(self) -> bool:
+        return self.held_from is None
+
+    def until(self, at: Location) -> Location:
+        """Where the re-sync of what is resolved ends, while the main stream stands `at`."""
+        return self.sequence.items[0].begin if self.sequence.items else self.gone or at
+
+    def met(self, item: DdlItem) -> TableState:
+        return replace(self, sequence=ShardingSequence((*self.sequence.items, item)))
+
+    def resynced(self, upto: Location, at: Location) -> TableState:
+        """All of its changes before `upto` are in the target, as far as they are resolved."""
+        if self.behind is None:
+            return self
+        reached = max(self.behind, upto, key=_position)
+        return replace(self, behind=None if _position(reached) >= _position(self.until(at)) else reached)
+
+    def to_dict(self) -> Form:
+        return {
+            "items": [item.to_dict() for item in self.sequence.items],
+            "behind": place_form(self.behind) if self.behind else None,
+            "gone": place_form(self.gone) if self.gone else None,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Form) -> TableState:
+        behind, gone = (place_of(form[name]) if form[name] else None for name in ("behind", "gone"))
+        return cls(ShardingSequence(tuple(map(DdlItem.from_dict, form["items"]))), behind, gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """One range of the log that is read again: of each table only changes at or behind the first place of its window
+    and before the second one."""
+
+    begin: Location
+    end: Location
+    windows: Mapping[TableName, tuple[Location, Location]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardingGroup:
+    """`resolved` counts the DDL that is behind it; `reported`: the lock across sources knows that it is ready."""
+
+    source: str
+    target: TableName
+    tables: Mapping[TableName, TableState] = field(default_factory=dict)
+    resolved: int = 0
+    reported: bool = False
+
+    @property
+    def sequence(self) -> ShardingSequence:
+        """The unresolved DDL of the group: that of the table which is furthest."""
+        return max((state.sequence for state in self.tables.values()), key=len, default=ShardingSequence())
+
+    @property
+    def unresolved(self) -> bool:
+        """Whether a table is held."""
+        return any(not state.idle for state in self.tables.values())
+
+    @property
+    def held(self) -> dict[TableName, Location]:
+        """The tables whose changes are left for the re-sync, and from where."""
+        return {name: place for name, state in self.tables.items() if (place := state.held_from) is not None}
+
+    @property
+    def first(self) -> Location | None:
+        """The log is needed from here on."""
+        places = [place for state in self.tables.values() if (place := state.needs_log_from) is not None]
+        return min(places, key=_position, default=None)
+
+    @property
+    def behind(self) -> bool:
+        """Whether something is resolved and not re-synced yet."""
+        return any(state.behind is not None for state in self.tables.values())
+
+    @property
+    def synced(self) -> tuple[TableName, ...]:
+        """The tables that have met the DDL which is resolved next."""
+        return tuple(sorted(name for name, state in self.tables.items() if state.sequence.items))
+
+    @property
+    def unsynced(self) -> tuple[TableName, ...]:
+        """The tables that have not, and can."""
+        live = {name: state for name, state in self.tables.items() if state.gone is None}
+        return tuple(sorted(name for name, state in live.items() if not state.sequence.items))
+
+    @property
+    def ready(self) -> DdlItem | None:
+        """The DDL that all tables have met, when all that was written before it is in the target: as the table
+        has it that met it last."""
+        if not self.tables or self.unsynced or self.behind:
+            return None
+        return max((state.sequence.items[0] for state in self.tables.values()), key=lambda item: _position(item.begin))
+
+    def meet(self, table: TableName, item: DdlItem) -> ShardingGroup:
+        """The table has met a DDL. One that nobody knew is a member from here on.
+
+        Raises ShardError SHARD-001 where the group has another DDL in this place of its sequence.
+        """
+        state = self.tables.get(table, TableState())
+        place = len(state.sequence)
+        expected = self.sequence.items
+        if place < len(expected) and not same(item.ddls, expected[place].ddls):
+            other = next(name for name, one in self.tables.items() if one.sequence.items == expected)
+            mine = [*state.sequence.statements(), str(item)]
+            where = Where(source=self.source, table=str(table), position=str(item.begin.position))
+            cause = side_by_side(str(table), mine, str(other), self.sequence.statements())
+            raise ShardError("SHARD-001", where, cause, {"target": str(self.target)})
+        return self._with(table, state.met(item))
+
+    def add(self, table: TableName, at: Location, met: int = 0) -> ShardingGroup:
+        """A table was created, `at` the end of its CREATE, with the structure behind the first `met` items.
+
+        Raises ShardError SHARD-002 where it lacks a DDL that it will never meet: one that is reported to the other
+        sources, or that an earlier table of its name has met.
+        """
+        state = self.tables.get(table, TableState())
+        if state.gone is None and not state.idle:
+            return self
+        has = len(state.sequence)
+        if met < max(has, self.reported):
+            where = Where(source=self.source, table=str(table), position=str(at.position))
+            values = {"target": str(self.target), "met": met, "needed": max(has, self.reported)}
+            raise ShardError("SHARD-002", where, "; ".join(self.sequence.statements()), values)
+        copies = tuple(item.at(at) for item in self.sequence.items[has:met])
+        sequence = ShardingSequence((*state.sequence.items, *copies))
+        return self._with(table, replace(state, sequence=sequence, gone=None))
+
+    def drop(self, table: TableName, at: Location) -> ShardingGroup:
+        """A table was dropped: nobody waits for it any more; what is held of it is re-synced up to `at`."""
+        state = self.tables.get(table)
+        if state is None:
+            return self
+        return self._with(table, replace(state, gone=at))
+
+    def rename(self, old: TableName, new: TableName, begin: Location, end: Location) -> ShardingGroup:
+        """A table goes on under another name in the same group. Raises ShardError SHARD-002 as `add` does."""
+        state = self.tables.get(old, TableState())
+        renamed = self.drop(old, begin).add(new, end, len(state.sequence))
+        if state.behind is None or state.sequence.items:
+            return renamed
+        return renamed._with(new, replace(renamed.tables[new], behind=end))  # no change passes those of the old name
+
+    def report(self) -> ShardingGroup:
+        """The lock has been joined, in the transaction that saves this."""
+        return replace(self, reported=True)
+
+    def resolve(self, at: Location) -> ShardingGroup:
+        """The target has the DDL. The main stream stands `at`."""
+        assert self.ready is not None, "only what all tables have met is resolved"
+        tables = {}
+        for name, state in self.tables.items():
+            first, *rest = state.sequence.items
+            after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end)
+            tables[name] = after.resynced(first.end, at)
+        return replace(self, tables=_kept(tables), resolved=self.resolved + 1, reported=False)
+
+    def resync(self, at: Location) -> Resync | None:
+        """What is to be read again before anything behind `at` is; None when all of it is done."""
+        windows = {
+            name: (state.behind, state.until(at)) for name, state in self.tables.items() if state.behind is not None
+        }
+        if not windows:
+            return None
+        begin = min((first for first, _ in windows.values()), key=_position)
+        end = max((last for _, last in windows.values()), key=_position)
+        return Resync(begin, end, windows)
+
+    def resynced(self, upto: Location, at: Location) -> ShardingGroup:
+        """The re-sync has come as far as `upto`."""
+        return replace(self, tables=_kept({name: state.resynced(upto, at) for name, state in self.tables.items()}))
+
+    def _with(self, table: TableName, state: TableState) -> ShardingGroup:
+        return replace(self, tables=_kept({**self.tables, table: state}))
+
+
+def _kept(tables: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
+    """Without dropped tables of which nothing is held any more."""
+    return {name: state for name, state in tables.items() if state.gone is None or not state.idle}
+
+
+def _position(place: Location) -> tuple[int, int]:
+    return place.position.number, place.position.offset

@@ -1,0 +1,178 @@
+"""LockKeeper: the sources that own tables of one target table, and the locks of its DDL in their order.
+
+Every source counts the DDL of the target that it has behind it (`Member.passed`); what it reports next is the DDL of
+the next number. So a source may be a lock ahead of the others, and one that is late meets the very lock that was
+executed without it. Every method gives a new keeper, settled: what can be resolved is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from unshard.errors import ShardError, Where
+from unshard.model.table import TableName
+from unshard.shard.lock import Lock, Outcome
+from unshard.shard.sequence import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One source: its tables of the target, and how many DDL it has behind it."""
+
+    tables: tuple[TableName, ...]
+    passed: int
+
+    def to_dict(self) -> Form:
+        return {"tables": [[name.schema, name.table] for name in self.tables], "passed": self.passed}
+
+    @classmethod
+    def from_dict(cls, form: Form) -> Member:
+        return cls(tuple(TableName(*name) for name in form["tables"]), form["passed"])
+
+
+@dataclass(frozen=True, slots=True)
+class LockKeeper:
+    """`silent`: sources of the task that have not said yet which tables they own; they are waited for.
+
+    `gone` counts the locks that all sources have behind them. At most the last lock is not executed.
+    """
+
+    task: str
+    target: TableName
+    silent: frozenset[str] = frozenset()
+    members: Mapping[str, Member] = field(default_factory=dict)
+    locks: tuple[Lock, ...] = ()
+    gone: int = 0
+
+    @property
+    def open(self) -> Lock | None:
+        """The lock that is waited for or being executed."""
+        return next((lock for lock in self.locks if not lock.executed), None)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the owner may be running a DDL just now: no source gets its first table here."""
+        return self.open is not None and self.open.resolved
+
+    def needed(self, lock: Lock) -> frozenset[str]:
+        """The sources that the lock waits, or has waited, for."""
+        late = {source for source, member in self.members.items() if member.passed < lock.number}
+        return self.silent | late | frozenset(lock.reports)
+
+    def lock_of(self, source: str) -> Lock | None:
+        """The lock that the source has reported to and not passed."""
+        member = self.members.get(source)
+        if member is None:
+            return None
+        mine = (lock for lock in self.locks if lock.number == member.passed + 1 and source in lock.reports)
+        return next(mine, None)
+
+    def outcome(self, source: str) -> Outcome | None:
+        """What the source does about the DDL that it has reported; None where it has reported none."""
+        lock = self.lock_of(source)
+        return lock.outcome(source) if lock is not None else None
+
+    def heard(self, source: str) -> LockKeeper:
+        """The source has said which tables it owns; ones of this target it has none, or `declare` tells."""
+        return replace(self, silent=self.silent - {source})._settled()
+
+    def declare(self, source: str, tables: Collection[TableName]) -> LockKeeper:
+        """The source owns these tables, or with none: no more.
+
+        A source that has told of others before joins behind all that is executed: its first table has the structure of
+        the target. It must not while `busy`. One that tells for the first time has met none of the DDL that is here.
+        """
+        if not tables:
+            return self._without(source)
+        member = self.members.get(source)
+        passed = member.passed if member else self.gone if source in self.silent else self._executed
+        members = {**self.members, source: Member(tuple(sorted(tables)), passed)}
+        return replace(self, members=members, silent=self.silent - {source})._settled()
+
+    def join(self, source: str, ddls: tuple[str, ...], time: str) -> LockKeeper:
+        """All tables of the source have met this DDL, and all that was written before it is in the target.
+
+        May be said again. The first source to report is the owner.
+        """
+        number = self.members[source].passed + 1
+        found = next((lock for lock in self.locks if lock.number == number), None)
+        lock = (found or Lock(number, ddls, source, time)).reported(source, ddls)
+        return self._put(lock)._settled()
+
+    def done(self, source: str) -> LockKeeper:
+        """The source goes on behind its lock: as its owner, for which the target has the DDL now, or by skipping."""
+        lock, outcome = self.lock_of(source), self.outcome(source)
+        assert lock is not None and outcome in (Outcome.EXECUTE, Outcome.SKIP), "only what may go on goes on"
+        member = replace(self.members[source], passed=lock.number)
+        passed = replace(self, members={**self.members, source: member})
+        return passed._put(replace(lock, executed=True))._settled()
+
+    def unlock(self, owner: str, by: str) -> LockKeeper:
+        """A human resolves the open lock; `owner`, or the one it has where that is empty, runs what it has met.
+
+        Where all is executed and a source waits with another DDL, that one is let pass. Sources that have not
+        reported yet pass when they do. Raises ShardError SHARD-003 where there is nothing to unlock, SHARD-004 where
+        the owner has not reported, SHARD-005 where another one may be running the DDL.
+        """
+        lock = self._asked()
+        if lock.executed:
+            return self._put(replace(lock, excused=lock.excused | frozenset(lock.reports)))._settled()
+        owner = owner or lock.owner
+        if owner not in lock.reports:
+            raise ShardError("SHARD-004", Where(source=owner), "", {"id": self.id, "reported": ", ".join(lock.reports)})
+        if lock.resolved and owner != lock.owner:
+            raise ShardError("SHARD-005", Where(source=lock.owner), "", {"id": self.id})
+        return self._put(lock.unlocked(owner, by))._settled()
+
+    def remove(self, by: str) -> LockKeeper:
+        """A human gives the open lock up: nobody runs its DDL, all pass. Raises ShardError SHARD-003."""
+        return self._put(self._asked().removed(by))._settled()
+
+    @property
+    def id(self) -> str:
+        """DM's name for the lock."""
+        return f"{self.task}-{self.target.quoted}"
+
+    @property
+    def _executed(self) -> int:
+        return self.gone + sum(lock.executed for lock in self.locks)
+
+    def _asked(self) -> Lock:
+        waiting = next((lock for lock in self.locks if lock.mismatched or not lock.executed), None)
+        if waiting is None:
+            raise ShardError("SHARD-003", Where(), "", {"id": self.id})
+        return waiting
+
+    def _put(self, lock: Lock) -> LockKeeper:
+        others = [one for one in self.locks if one.number != lock.number]
+        return replace(self, locks=tuple(sorted((*others, lock), key=lambda one: one.number)))
+
+    def _without(self, source: str) -> LockKeeper:
+        members = {name: member for name, member in self.members.items() if name != source}
+        locks = tuple(left for lock in self.locks if (left := lock.without(source)) is not None)
+        return replace(self, members=members, locks=locks, silent=self.silent - {source})._settled()
+
+    def _settled(self) -> LockKeeper:
+        """Resolve what all have reported, forget what all have passed."""
+        locks = tuple(
+            replace(lock, resolved=lock.resolved or not lock.remain(self.needed(lock))) for lock in self.locks
+        )
+        slowest = min((member.passed for member in self.members.values()), default=self._executed)
+        gone = self.gone if self.silent else max(self.gone, slowest)
+        kept = tuple(lock for lock in locks if lock.number > gone)
+        return replace(self, locks=kept, gone=gone)
+
+    def to_dict(self) -> Form:
+        """All but `silent`, which is the same for all targets of a task."""
+        return {
+            "members": {source: member.to_dict() for source, member in self.members.items()},
+            "locks": [lock.to_dict() for lock in self.locks],
+            "gone": self.gone,
+        }
+
+    @classmethod
+    def from_dict(cls, task: str, target: TableName, silent: Collection[str], form: Form) -> LockKeeper:
+        members = {source: Member.from_dict(one) for source, one in form["members"].items()}
+        locks = tuple(map(Lock.from_dict, form["locks"]))
+        return cls(task, target, frozenset(silent), members, locks, form["gone"])

@@ -1,0 +1,104 @@
+"""The DDL that one source table has met and its sharding group has not resolved yet, in the order of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from unshard.ddl.lex import TokenKind, tokens
+from unshard.model.position import Location, Position
+
+Form = dict[str, Any]
+
+
+def normalised(statement: str) -> str:
+    """What two statements have in common that do the same: no comments, blanks, quotes of names, case of words."""
+    return " ".join(
+        token.value if token.kind in (TokenKind.STRING, TokenKind.SYMBOL) else token.value.lower()
+        for token in tokens(statement)
+    )
+
+
+def same(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of statements are the same DDL."""
+    return len(one) == len(other) and all(map(_equal, one, other))
+
+
+def _equal(one: str, other: str) -> bool:
+    return one == other or normalised(one) == normalised(other)
+
+
+def side_by_side(name: str, mine: Sequence[str], other: str, theirs: Sequence[str]) -> str:
+    """Two lists of statements under each other, number by number, `<>` where they differ."""
+    lines = []
+    for number, (left, right) in enumerate(zip_longest(mine, theirs, fillvalue=""), 1):
+        mark = "==" if left and right and _equal(left, right) else "<>"
+        lines += [f"{number} {mark} {name}: {left or 'nothing yet'}", f"     {other}: {right or 'nothing yet'}"]
+    return "\n       ".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class DdlItem:
+    """One statement that a table has met: where it begins and ends in the log, and what it is on the target.
+
+    `ddls` name the target table. `payload` is the caller's own, in JSON. `time`: when it was met, ISO 8601.
+    """
+
+    begin: Location
+    end: Location
+    ddls: tuple[str, ...]
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    time: str = ""
+
+    def at(self, place: Location) -> DdlItem:
+        """The same statement as a table has it that begins its life behind it, at `place`."""
+        return DdlItem(place, place, self.ddls, self.payload, self.time)
+
+    def __str__(self) -> str:
+        return f"{'; '.join(self.ddls)} ({self.begin.position})"
+
+    def to_dict(self) -> Form:
+        return {
+            "begin": place_form(self.begin),
+            "end": place_form(self.end),
+            "ddls": list(self.ddls),
+            "payload": dict(self.payload),
+            "time": self.time,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Form) -> DdlItem:
+        begin, end = place_of(form["begin"]), place_of(form["end"])
+        return cls(begin, end, tuple(form["ddls"]), form["payload"], form["time"])
+
+
+@dataclass(frozen=True, slots=True)
+class ShardingSequence:
+    """Unresolved items of one table; the first is the one that its group resolves next."""
+
+    items: tuple[DdlItem, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def is_prefix_of(self, other: ShardingSequence) -> bool:
+        """Whether all of it is what `other` begins with."""
+        pairs = zip(self.items, other.items, strict=False)
+        return len(self) <= len(other) and all(same(mine.ddls, theirs.ddls) for mine, theirs in pairs)
+
+    def statements(self) -> list[str]:
+        """One text an item, with its position."""
+        return [str(item) for item in self.items]
+
+
+def place_form(place: Location) -> list[Any]:
+    """A location in JSON."""
+    return [place.position.file, place.position.offset, place.gtid]
+
+
+def place_of(form: Sequence[Any]) -> Location:
+    """What `place_form` wrote."""
+    file, offset, gtid = form
+    return Location(Position(file, offset), gtid)

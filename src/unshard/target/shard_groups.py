@@ -1,0 +1,69 @@
+"""Unresolved sharding groups of a source: DM's table `<task>_syncer_sharding_meta`, with data of our own form.
+
+One row a source table and one, `is_global`, for the group; none for a group that holds no table. They move in the
+transaction that moves the checkpoint, so they always tell what is held at that place of the log.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from unshard.model.table import TableName
+from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.target.meta import MetaTables
+
+_COLUMNS = "source_id, target_table_id, source_table_id, active_index, is_global, data"
+
+
+def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroupKeeper:
+    """The groups of a source that hold tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT target_table_id, active_index, is_global, data FROM {meta.sharding_meta} WHERE source_id = %s",
+            (source,),
+        )
+        found = cursor.fetchall()
+    tables: dict[TableName, dict[TableName, TableState]] = {}
+    heads: dict[TableName, tuple[int, bool]] = {}
+    for _, index, is_global, data in found:
+        form = json.loads(data)
+        target = TableName(*form["target"])
+        if is_global:
+            heads[target] = int(index), form["reported"]
+        else:
+            tables.setdefault(target, {})[TableName(*form["table"])] = TableState.from_dict(form["state"])
+    groups = {target: ShardingGroup(source, target, tables.get(target, {}), *head) for target, head in heads.items()}
+    return ShardingGroupKeeper(source, groups)
+
+
+def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, after: ShardingGroup) -> None:
+    """Write what has changed since `before`, what was loaded or saved last; runs in the caller's transaction."""
+    key = (after.source, _id(after.target))
+    if not after.unresolved:
+        cursor.execute(f"DELETE FROM {meta.sharding_meta} WHERE source_id = %s AND target_table_id = %s", key)
+        return
+    known = before.tables if before is not None and before.unresolved else {}
+    target = [after.target.schema, after.target.table]
+    head = {"target": target, "reported": after.reported}
+    rows: list[tuple[Any, ...]] = [(*key, "", after.resolved, True, json.dumps(head))]
+    for table, state in after.tables.items():
+        if known.get(table) != state:
+            form = {"target": target, "table": [table.schema, table.table], "state": state.to_dict()}
+            rows.append((*key, _id(table), after.resolved, False, json.dumps(form)))
+    cursor.executemany(
+        f"INSERT INTO {meta.sharding_meta} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON DUPLICATE KEY UPDATE active_index = VALUES(active_index), data = VALUES(data)",
+        rows,
+    )
+    for table in known.keys() - after.tables.keys():
+        cursor.execute(
+            f"DELETE FROM {meta.sharding_meta} WHERE source_id = %s AND target_table_id = %s AND source_table_id = %s",
+            (*key, _id(table)),
+        )
+
+
+def _id(name: TableName) -> str:
+    """DM's name of a table in these rows."""
+    return name.quoted

@@ -1,0 +1,160 @@
+"""Who owns which tables of a merged target, and the locks of its DDL: rows in the target that all sources share.
+
+`<task>_shard_source` has the sources of the task and whether each has said which tables it owns; `<task>_shard_lock`
+one row a target table, the pure `LockKeeper` in JSON. Whoever writes first locks all rows of `shard_source`, so that
+writers come one after the other; what they write commits with the checkpoint of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from unshard.model.table import TableName
+from unshard.shard.lock import Outcome
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.target.meta import MetaTables
+
+Change = Callable[[LockKeeper], LockKeeper]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a source does about the DDL that it has reported. `mismatch`: both lists under each other, else empty."""
+
+    outcome: Outcome
+    mismatch: str = ""
+
+
+def announce(
+    cursor: Any, meta: MetaTables, source: str, owned: Mapping[TableName, Collection[TableName]], task: Collection[str]
+) -> frozenset[TableName]:
+    """Say at the start which tables the source owns, by target; `task` are all sources of the task.
+
+    Gives the targets of which a first table can't be declared while a DDL is being run there; all others are written.
+    Runs in the caller's transaction, and may run again.
+    """
+    named = ", ".join(["(%s, FALSE)"] * len(task))
+    cursor.execute(
+        f"INSERT INTO {meta.shard_source} (source, declared) VALUES {named} ON DUPLICATE KEY UPDATE source = source",
+        sorted(task),
+    )
+    silent = _hold(cursor, meta)
+    busy = set()
+    found = {keeper.target: keeper for keeper in _load(cursor, meta, silent, " FOR UPDATE")}
+    for target in sorted(found.keys() | owned.keys()):
+        keeper = found.get(target) or LockKeeper(meta.task, target, silent)
+        tables = owned.get(target, ())
+        if tables and not _may_own(keeper, source):
+            busy.add(target)
+            continue
+        _save(cursor, meta, found.get(target), keeper.declare(source, tables))
+    cursor.execute(f"UPDATE {meta.shard_source} SET declared = TRUE WHERE source = %s", (source,))
+    return frozenset(busy)
+
+
+def own(cursor: Any, meta: MetaTables, source: str, target: TableName, tables: Collection[TableName]) -> bool:
+    """Say that these are the source's tables of that target now; a table has come or gone.
+
+    False, with nothing written, where its first table has to wait because a DDL is being run on the target just now.
+    Else no DDL is run there without this source from the end of the caller's transaction on.
+    """
+    keeper = _one(cursor, meta, target)
+    if tables and not _may_own(keeper, source):
+        return False
+    _save(cursor, meta, keeper, keeper.declare(source, tables))
+    return True
+
+
+def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tuple[str, ...]) -> None:
+    """All tables of the source have met `ddls`, and all changes before it are in the target. May be said again."""
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    change(cursor, meta, target, lambda keeper: keeper.join(source, ddls, time))
+
+
+def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Answer]:
+    """What the source does about each DDL that it has reported, by target. One question."""
+    with connection.cursor() as cursor:
+        found = _load(cursor, meta, frozenset(), " WHERE locks > 0")
+    answers = {}
+    for keeper in found:
+        lock = keeper.lock_of(source)
+        if lock is not None:
+            outcome = lock.outcome(source)
+            answers[keeper.target] = Answer(outcome, lock.mismatch(source) if outcome is Outcome.MISMATCH else "")
+    return answers
+
+
+def done(cursor: Any, meta: MetaTables, source: str, target: TableName) -> None:
+    """The source goes on behind the DDL: its owner has run it, or it skips it. In the transaction that says so."""
+    change(cursor, meta, target, lambda keeper: keeper.done(source))
+
+
+def change(cursor: Any, meta: MetaTables, target: TableName, make: Change) -> LockKeeper:
+    """Move a target's locks by a method of the keeper, in the caller's transaction."""
+    before = _one(cursor, meta, target)
+    after = make(before)
+    _save(cursor, meta, before, after)
+    return after
+
+
+def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
+    """The source is no part of the task any more: nothing waits for it."""
+    silent = _hold(cursor, meta)
+    for keeper in _load(cursor, meta, silent, " FOR UPDATE"):
+        _save(cursor, meta, keeper, keeper.declare(source, ()))
+    cursor.execute(f"DELETE FROM {meta.shard_source} WHERE source = %s", (source,))
+
+
+def load_keepers(connection: Any, meta: MetaTables) -> tuple[LockKeeper, ...]:
+    """All targets of the task, for whoever shows them."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT source FROM {meta.shard_source} WHERE NOT declared")
+        silent = frozenset(source for (source,) in cursor.fetchall())
+        return _load(cursor, meta, silent, " ORDER BY target_schema, target_table")
+
+
+def _may_own(keeper: LockKeeper, source: str) -> bool:
+    return source in keeper.members or source in keeper.silent or not keeper.busy
+
+
+def _hold(cursor: Any, meta: MetaTables) -> frozenset[str]:
+    """Be the only writer until the transaction ends; gives the sources that have not said anything yet."""
+    cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source FOR UPDATE")
+    return frozenset(source for source, declared in cursor.fetchall() if not declared)
+
+
+def _one(cursor: Any, meta: MetaTables, target: TableName) -> LockKeeper:
+    silent = _hold(cursor, meta)
+    cursor.execute(
+        f"SELECT state FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s FOR UPDATE",
+        (target.schema, target.table),
+    )
+    found = cursor.fetchone()
+    if found is None:
+        return LockKeeper(meta.task, target, silent)
+    return LockKeeper.from_dict(meta.task, target, silent, json.loads(found[0]))
+
+
+def _load(cursor: Any, meta: MetaTables, silent: frozenset[str], which: str) -> tuple[LockKeeper, ...]:
+    cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_lock}{which}")
+    return tuple(
+        LockKeeper.from_dict(meta.task, TableName(schema, table), silent, json.loads(state))
+        for schema, table, state in cursor.fetchall()
+    )
+
+
+def _save(cursor: Any, meta: MetaTables, before: LockKeeper | None, after: LockKeeper) -> None:
+    if before is not None and before.to_dict() == after.to_dict():
+        return
+    key = (after.target.schema, after.target.table)
+    if not after.members:
+        cursor.execute(f"DELETE FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s", key)
+        return
+    cursor.execute(
+        f"REPLACE INTO {meta.shard_lock} (target_schema, target_table, locks, state) VALUES (%s, %s, %s, %s)",
+        (*key, len(after.locks), json.dumps(after.to_dict())),
+    )

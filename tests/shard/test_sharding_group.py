@@ -1,0 +1,166 @@
+"""ShardingGroup: which tables are held, what is resolved when, what is read again."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.errors import ShardError
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.shard.sequence import DdlItem, ShardingSequence, normalised, same
+
+TARGET = TableName("db", "t")
+ONE, TWO, THREE = (TableName("up", f"t_{number}") for number in (1, 2, 3))
+ADD_A, ADD_B = "ALTER TABLE `db`.`t` ADD a INT", "ALTER TABLE `db`.`t` ADD b INT"
+
+
+def at(offset: int) -> Location:
+    return Location(Position("bin.000001", offset))
+
+
+def item(begin: int, *ddls: str) -> DdlItem:
+    return DdlItem(at(begin), at(begin + 5), ddls)
+
+
+def group(*tables: TableName) -> ShardingGroup:
+    return ShardingGroup("src", TARGET, {table: TableState() for table in tables})
+
+
+def test_a_table_that_has_met_the_ddl_is_held_and_the_others_are_not() -> None:
+    waiting = group(ONE, TWO).meet(ONE, item(100, ADD_A))
+    assert waiting.held == {ONE: at(105)}
+    assert (waiting.first, waiting.ready) == (at(100), None)
+    assert (waiting.synced, waiting.unsynced) == ((ONE,), (TWO,))
+
+
+def test_the_last_table_makes_it_ready_and_resolving_asks_for_one_resync() -> None:
+    ready = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A))
+    assert ready.ready == item(200, ADD_A)
+    after = ready.report().resolve(at(205))
+    assert not after.reported
+    resync = after.resync(at(205))
+    assert resync is not None
+    assert (resync.begin, resync.end, resync.windows) == (at(105), at(205), {ONE: (at(105), at(205))})
+    assert after.held == {ONE: at(105)}
+    assert after.resynced(at(150), at(205)).held == {ONE: at(150)}
+    assert not after.resynced(at(205), at(205)).unresolved
+
+
+def test_the_next_ddl_is_not_ready_before_the_changes_in_front_of_it_are_in() -> None:
+    both = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(ONE, item(150, ADD_B))
+    both = both.meet(TWO, item(200, ADD_A)).meet(TWO, item(250, ADD_B)).resolve(at(255))
+    assert both.ready is None
+    resync = both.resync(at(255))
+    assert resync is not None
+    assert resync.windows == {ONE: (at(105), at(150)), TWO: (at(205), at(250))}
+    caught_up = both.resynced(at(250), at(255))
+    assert caught_up.ready == item(250, ADD_B)
+    assert caught_up.resync(at(255)) is None
+    assert caught_up.held == {ONE: at(155), TWO: at(255)}
+
+
+def test_a_held_tables_range_is_read_once_over_several_ddl() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(ONE, item(150, ADD_B)).meet(TWO, item(200, ADD_A))
+    first = state.resolve(at(205))
+    resync = first.resync(at(205))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(150))}
+    second = first.resynced(at(150), at(205)).meet(TWO, item(300, ADD_B)).resolve(at(305))
+    resync = second.resync(at(305))
+    assert resync is not None and resync.windows == {ONE: (at(155), at(305))}
+
+
+def test_another_ddl_or_order_is_refused_with_both_lists() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(ONE, item(150, ADD_B))
+    with pytest.raises(ShardError) as caught:
+        state.meet(TWO, item(200, ADD_B))
+    assert caught.value.code == "SHARD-001"
+    assert caught.value.where.position == "bin.000001:200"
+    for part in ("1 <> up.t_2: ALTER TABLE `db`.`t` ADD b INT (bin.000001:200)", "up.t_1: " + ADD_A, "nothing yet"):
+        assert part in caught.value.cause
+
+
+def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case() -> None:
+    assert same([ADD_A], ["alter  table db.t /* now */ add `A` int"])
+    assert not same([ADD_A], [ADD_B])
+    assert not same([ADD_A], [ADD_A, ADD_B])
+    assert normalised("ADD c TEXT DEFAULT 'A  b'") != normalised("ADD c TEXT DEFAULT 'a b'")
+
+
+def test_prefixes() -> None:
+    short, long = ShardingSequence((item(1, ADD_A),)), ShardingSequence((item(9, ADD_A), item(20, ADD_B)))
+    assert short.is_prefix_of(long) and not long.is_prefix_of(short)
+    assert not ShardingSequence((item(1, ADD_B),)).is_prefix_of(long)
+
+
+def test_a_new_table_with_the_newest_structure_waits_with_the_others() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).add(THREE, at(150), met=1)
+    assert state.held == {ONE: at(105), THREE: at(150)}
+    after = state.meet(TWO, item(200, ADD_A)).resolve(at(205))
+    resync = after.resync(at(205))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(205)), THREE: (at(150), at(205))}
+
+
+def test_a_new_table_without_the_ddl_is_refused_once_it_is_reported() -> None:
+    state = group(ONE).meet(ONE, item(100, ADD_A)).report()
+    with pytest.raises(ShardError, match="SHARD-002"):
+        state.add(TWO, at(150))
+    assert state.add(TWO, at(150), met=1).ready is not None
+
+
+def test_a_table_known_too_early_joins_with_its_create() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).add(TWO, at(150), met=1)
+    assert state.ready is not None
+
+
+def test_a_dropped_table_completes_the_group_and_keeps_what_is_held_of_it() -> None:
+    state = group(ONE, TWO, THREE).meet(ONE, item(100, ADD_A)).meet(TWO, item(120, ADD_A))
+    state = state.drop(ONE, at(150)).drop(THREE, at(170))
+    assert state.ready == item(120, ADD_A)
+    assert THREE not in state.tables
+    after = state.resolve(at(175))
+    resync = after.resync(at(175))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(150)), TWO: (at(125), at(175))}
+    assert set(after.resynced(at(175), at(175)).tables) == {TWO}
+
+
+def test_a_table_created_again_goes_on_where_its_name_stood() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).drop(ONE, at(150))
+    with pytest.raises(ShardError, match="SHARD-002"):
+        state.add(ONE, at(160))
+    again = state.add(ONE, at(160), met=1).meet(TWO, item(200, ADD_A)).resolve(at(205))
+    resync = again.resync(at(205))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(205))}
+
+
+def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).rename(ONE, THREE, at(150), at(155))
+    assert (state.synced, state.unsynced) == ((ONE, THREE), (TWO,))
+    after = state.meet(TWO, item(200, ADD_A)).resolve(at(205))
+    resync = after.resync(at(205))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(150)), THREE: (at(155), at(205))}
+
+
+def test_a_table_nobody_knew_is_a_member_when_it_meets_a_ddl() -> None:
+    assert group(ONE).meet(TWO, item(100, ADD_A)).unsynced == (ONE,)
+
+
+def test_the_keeper_answers_for_all_groups() -> None:
+    other = ShardingGroup("src", TableName("db", "u"), {THREE: TableState()})
+    keeper = ShardingGroupKeeper("src").with_group(group(ONE, TWO).meet(ONE, item(100, ADD_A)))
+    keeper = keeper.with_group(other.meet(THREE, item(50, ADD_B)))
+    assert keeper.first == at(50)
+    assert [one.target.table for one in keeper.unresolved] == ["u", "t"]
+    assert keeper.held == {ONE: at(105), THREE: at(55)}
+    assert keeper.next_resync(at(200)) is None
+    resolved = keeper.with_group(keeper.group(other.target).resolve(at(200)))
+    found = resolved.next_resync(at(200))
+    assert found is not None and found[0] == other.target
+    assert keeper.group(TableName("db", "none")).tables == {}
+
+
+def test_a_tables_state_survives_json() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(300)).drop(ONE, at(300))
+    for one in state.tables.values():
+        assert TableState.from_dict(one.to_dict()) == one
