@@ -101,9 +101,14 @@ class LockKeeper:
         return self._put(lock)._settled()
 
     def done(self, source: str) -> LockKeeper:
-        """The source goes on behind its lock: as its owner, for which the target has the DDL now, or by skipping."""
-        lock, outcome = self.lock_of(source), self.outcome(source)
-        assert lock is not None and outcome in (Outcome.EXECUTE, Outcome.SKIP), "only what may go on goes on"
+        """The source goes on behind its lock: as its owner, for which the target has the DDL now, or by skipping.
+
+        Said again, before it reports the next one, it changes nothing.
+        """
+        lock = self.lock_of(source)
+        if lock is None:
+            return self
+        assert lock.outcome(source) in (Outcome.EXECUTE, Outcome.SKIP), "only what may go on goes on"
         member = replace(self.members[source], passed=lock.number)
         passed = replace(self, members={**self.members, source: member})
         return passed._put(replace(lock, executed=True))._settled()

@@ -43,7 +43,7 @@ def announce(
         sorted(task),
     )
     silent = _hold(cursor, meta)
-    busy = set()
+    busy, changed = set(), []
     found = {keeper.target: keeper for keeper in _load(cursor, meta, silent, " FOR UPDATE")}
     for target in sorted(found.keys() | owned.keys()):
         keeper = found.get(target) or LockKeeper(meta.task, target, silent)
@@ -51,7 +51,10 @@ def announce(
         if tables and not _may_own(keeper, source):
             busy.add(target)
             continue
-        _save(cursor, meta, found.get(target), keeper.declare(source, tables))
+        after = keeper.declare(source, tables)
+        if after.to_dict() != keeper.to_dict():
+            changed.append(after)
+    _save(cursor, meta, changed)
     cursor.execute(f"UPDATE {meta.shard_source} SET declared = TRUE WHERE source = %s", (source,))
     return frozenset(busy)
 
@@ -65,7 +68,7 @@ def own(cursor: Any, meta: MetaTables, source: str, target: TableName, tables: C
     keeper = _one(cursor, meta, target)
     if tables and not _may_own(keeper, source):
         return False
-    _save(cursor, meta, keeper, keeper.declare(source, tables))
+    _save(cursor, meta, [keeper.declare(source, tables)])
     return True
 
 
@@ -97,40 +100,45 @@ def change(cursor: Any, meta: MetaTables, target: TableName, make: Change) -> Lo
     """Move a target's locks by a method of the keeper, in the caller's transaction."""
     before = _one(cursor, meta, target)
     after = make(before)
-    _save(cursor, meta, before, after)
+    if after.to_dict() != before.to_dict():
+        _save(cursor, meta, [after])
     return after
 
 
 def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
     """The source is no part of the task any more: nothing waits for it."""
     silent = _hold(cursor, meta)
-    for keeper in _load(cursor, meta, silent, " FOR UPDATE"):
-        _save(cursor, meta, keeper, keeper.declare(source, ()))
+    found = _load(cursor, meta, silent, " FOR UPDATE")
+    _save(cursor, meta, [keeper.declare(source, ()) for keeper in found])
     cursor.execute(f"DELETE FROM {meta.shard_source} WHERE source = %s", (source,))
+
+
+def load_keeper(connection: Any, meta: MetaTables, target: TableName) -> LockKeeper:
+    """One target as it is now; nothing is locked."""
+    with connection.cursor() as cursor:
+        return _one(cursor, meta, target, "")
 
 
 def load_keepers(connection: Any, meta: MetaTables) -> tuple[LockKeeper, ...]:
     """All targets of the task, for whoever shows them."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT source FROM {meta.shard_source} WHERE NOT declared")
-        silent = frozenset(source for (source,) in cursor.fetchall())
-        return _load(cursor, meta, silent, " ORDER BY target_schema, target_table")
+        return _load(cursor, meta, _hold(cursor, meta, ""), " ORDER BY target_schema, target_table")
 
 
 def _may_own(keeper: LockKeeper, source: str) -> bool:
     return source in keeper.members or source in keeper.silent or not keeper.busy
 
 
-def _hold(cursor: Any, meta: MetaTables) -> frozenset[str]:
-    """Be the only writer until the transaction ends; gives the sources that have not said anything yet."""
-    cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source FOR UPDATE")
+def _hold(cursor: Any, meta: MetaTables, lock: str = " FOR UPDATE") -> frozenset[str]:
+    """The sources that have not said anything yet; whoever asks with a lock is the only writer until it ends."""
+    cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source{lock}")
     return frozenset(source for source, declared in cursor.fetchall() if not declared)
 
 
-def _one(cursor: Any, meta: MetaTables, target: TableName) -> LockKeeper:
-    silent = _hold(cursor, meta)
+def _one(cursor: Any, meta: MetaTables, target: TableName, lock: str = " FOR UPDATE") -> LockKeeper:
+    silent = _hold(cursor, meta, lock)
     cursor.execute(
-        f"SELECT state FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s FOR UPDATE",
+        f"SELECT state FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s{lock}",
         (target.schema, target.table),
     )
     found = cursor.fetchone()
@@ -147,14 +155,20 @@ def _load(cursor: Any, meta: MetaTables, silent: frozenset[str], which: str) -> 
     )
 
 
-def _save(cursor: Any, meta: MetaTables, before: LockKeeper | None, after: LockKeeper) -> None:
-    if before is not None and before.to_dict() == after.to_dict():
-        return
-    key = (after.target.schema, after.target.table)
-    if not after.members:
-        cursor.execute(f"DELETE FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s", key)
-        return
-    cursor.execute(
-        f"REPLACE INTO {meta.shard_lock} (target_schema, target_table, locks, state) VALUES (%s, %s, %s, %s)",
-        (*key, len(after.locks), json.dumps(after.to_dict())),
-    )
+def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> None:
+    """Write them anew; a target of which nobody owns tables any more loses its row."""
+    rows = [
+        (keeper.target.schema, keeper.target.table, len(keeper.locks), json.dumps(keeper.to_dict()))
+        for keeper in keepers
+        if keeper.members
+    ]
+    if rows:
+        cursor.executemany(
+            f"REPLACE INTO {meta.shard_lock} (target_schema, target_table, locks, state) VALUES (%s, %s, %s, %s)", rows
+        )
+    for keeper in keepers:
+        if not keeper.members:
+            cursor.execute(
+                f"DELETE FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s",
+                (keeper.target.schema, keeper.target.table),
+            )
