@@ -53,15 +53,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
 ]
 
 REFUSED_IN_SOURCE: list[tuple[str, Any]] = [
-    ("checker.backoff-max", "1h"),
-    ("checker.backoff-rollback", "1s"),
-    ("purge.interval", 60),
-    ("purge.expires", 24),
-    ("purge.remain-space", 1),
-    ("checker.check-interval", "1s"),
-    ("checker.backoff-min", "2s"),
-    ("checker.backoff-jitter", False),
-    ("checker.backoff-factor", 3),
 ]
 
 NEUTRAL_IN_TASK: list[tuple[str, Any]] = [

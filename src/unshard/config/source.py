@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from unshard.config.database import DatabaseConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.rules import FilterRule
-from unshard.config.section import NoEffect, Seconds, Section, Unit, later
+from unshard.config.section import NoEffect, Seconds, Section, Unit
 
 SOURCE_ID_BYTES = 32
 _BINLOG_NAME = re.compile(r"[^/\\]+\.\d+\Z")
@@ -54,33 +54,33 @@ GtidText = Annotated[str, AfterValidator(_gtid)]
 
 
 class PurgeConfig(Section):
-    """When files of the relay log are deleted. None are deleted yet, so only DM's defaults are read."""
+    """When files of the relay log are deleted; never one that a task still needs."""
 
-    interval: Annotated[int, later(3600, 0), Unit("s")] = Field(
+    interval: Annotated[int, Unit("s")] = Field(
         default=3600, ge=0, description="Time between two looks; 0: never."
     )
-    expires: Annotated[int, later(0), Unit("h")] = Field(
+    expires: Annotated[int, Unit("h")] = Field(
         default=0, ge=0, description="Age from which a file goes; 0: age never counts."
     )
-    remain_space: Annotated[int, later(15, 0), Unit("GB")] = Field(
-        default=15, ge=0, description="Free disk below which files go; 0: never."
+    remain_space: Annotated[int, Unit("GB")] = Field(
+        default=15, ge=0, description="Free disk below which files go, only as many as it takes; 0: never."
     )
 
 
 class CheckerConfig(Section):
-    """Automatic resume of a paused task. `unshard run` does not pause: it ends, and what may pass it tries again."""
+    """Automatic resume of a task that an error has paused, and of the relay. `unshard run` ends instead."""
 
     check_enable: bool = Field(default=True, description="Resume without being asked.")
-    backoff_rollback: Annotated[Seconds, later(300.0)] = Field(
+    backoff_rollback: Seconds = Field(
         default=300.0, gt=0, description="Time without an error after which waits get shorter."
     )
-    backoff_max: Annotated[Seconds, later(300.0)] = Field(
-        default=300.0, gt=0, description="Longest wait before a resume."
+    backoff_max: Seconds = Field(default=300.0, gt=0, description="Longest wait before a resume.")
+    check_interval: Annotated[Seconds, NoEffect("a task is resumed when its wait is over")] = Field(
+        default=5.0, gt=0, description="Time between looks."
     )
-    check_interval: Annotated[Seconds, later(5.0)] = Field(default=5.0, description="Time between looks; fixed.")
-    backoff_min: Annotated[Seconds, later(1.0)] = Field(default=1.0, description="Shortest wait; fixed.")
-    backoff_jitter: Annotated[bool, later(True)] = Field(default=True, description="Waits vary at random; fixed.")
-    backoff_factor: Annotated[float, later(2.0)] = Field(default=2.0, description="Growth of waits; fixed.")
+    backoff_min: Seconds = Field(default=1.0, gt=0, description="Shortest wait.")
+    backoff_jitter: bool = Field(default=True, description="Waits vary at random, by up to half.")
+    backoff_factor: float = Field(default=2.0, ge=1, description="Growth of waits.")
 
 
 class SourceConfig(Section):

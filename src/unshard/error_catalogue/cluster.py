@@ -80,4 +80,29 @@ MASTER: dict[str, Entry] = {
     ),
 }
 
-CLUSTER: dict[str, Entry] = {**MASTER, **ACCESS}
+WORKER: dict[str, Entry] = {
+    "CLUSTER-020": Entry(
+        "this process runs Spark as {runs}; the task asks for {asked}",
+        "a worker has one Spark session: give the task the same `spark:`, or run it on a worker of its own",
+    ),
+    "CLUSTER-021": Entry(
+        "a fault in unshard itself: what the cause says was not foreseen",
+        "the log has the whole trace; report it, then `unshard ctl resume-task` tries again",
+    ),
+    "CLUSTER-022": Entry(
+        "no master answers at {addresses}",
+        "start one of them, or correct `join` of the worker; it tries again by itself",
+        retryable=True,
+    ),
+    "CLUSTER-023": Entry(
+        "this worker serves no source now",
+        "`unshard ctl list-member --worker` shows which worker does",
+        retryable=True,
+    ),
+    "CLUSTER-024": Entry(
+        "the master at {address} refuses the worker's beat",
+        "see the cause; its address and its token have to be those of the cluster",
+    ),
+}
+
+CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **ACCESS}

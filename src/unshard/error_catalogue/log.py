@@ -219,6 +219,12 @@ RELAY: dict[str, Entry] = {
         "set the source file back to the first server; to go on with the new one, remove the task's copy and its "
         "tables in the meta-schema, and start again from nothing",
     ),
+    "RELAY-033": Entry(
+        "it can't be told which files task {task} needs: it has not come to a place in the binlog yet",
+        "wait until the task follows the binlog, or stop it; then purge again",
+        retryable=True,
+    ),
+    "RELAY-034": Entry("a purge of the relay log is under way", "wait for its end", retryable=True),
     "RELAY-021": Entry(
         "another process writes to this relay folder",
         "a run of this source is still alive on this machine: stop it first, or give this one its own `relay-dir`",

@@ -110,19 +110,15 @@ def _build(
     alone: bool,
 ) -> Subtask:
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
-    meta = MetaTables(config.meta_schema, config.name)
     slots = slots_of(spark)
-    directory = Path(config.loader.directory).absolute()
-    load_tables = LoadTables(config.meta_schema, config.name, config.source_id)
-    beginning = Beginning(
-        config.source_id, source, target, meta, load_tables, directory, _meta_start(config), not config.clean_dump_file
-    )
+    beginning = beginning_of(config)
+    meta, load_tables, directory = beginning.meta, beginning.load_tables, beginning.dump_directory
     beginning.check_load()
     relay = None
     if config.mode in ("incremental", "all"):
         start, upstream = _check_source(config, source, beginning)
         relay = (relays or partial(_own_relay, config))(start, upstream)
-    tag = f"unshard-copy-{config.source_id}".replace(",", "_")
+    tag = f"unshard-copy-{config.name}-{config.source_id}".replace(",", "_")
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
     if config.mode in ("full", "all", "dump"):
@@ -130,7 +126,7 @@ def _build(
     if config.mode in ("full", "all", "load"):
         load = _load(config, target, load_tables, directory, work, slots, throttle.gate)
     sync = None
-    sync_tag = f"unshard-sync-{config.source_id}".replace(",", "_")
+    sync_tag = f"unshard-sync-{config.name}-{config.source_id}".replace(",", "_")
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         fresh = beginning.checkpoint() is None
@@ -147,6 +143,20 @@ def _build(
         partial(interrupt, spark, tag),
         partial(interrupt, spark, sync_tag),
         partial(_check_source, config, source, beginning),
+    )
+
+
+def beginning_of(config: SubtaskConfig) -> Beginning:
+    """Where the subtask stands, on both servers and on disk; asks nobody yet."""
+    return Beginning(
+        config.source_id,
+        to_endpoint(config.source.database),
+        to_endpoint(config.target),
+        MetaTables(config.meta_schema, config.name),
+        LoadTables(config.meta_schema, config.name, config.source_id),
+        Path(config.loader.directory).absolute(),
+        _meta_start(config),
+        not config.clean_dump_file,
     )
 
 

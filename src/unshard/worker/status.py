@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unshard.model.progress import Progress
+from unshard.source.upstream import Upstream
 from unshard.sync.status import SyncStatus
 
 
@@ -12,6 +13,7 @@ from unshard.sync.status import SyncStatus
 class SubtaskStatus:
     """One reading of one source's subtask. `progress` is there while it dumps or loads, `sync` while it follows.
 
+    `upstream` is how far the source was when it was asked last; None: it can't be.
     `note` tells what is out of the ordinary (the relay reconnects, an open batch is finished), else is empty.
     """
 
@@ -21,4 +23,5 @@ class SubtaskStatus:
     progress: Progress | None = None
     sync: SyncStatus | None = None
     backlog_bytes: int | None = None
+    upstream: Upstream | None = None
     note: str = ""

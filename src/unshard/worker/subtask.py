@@ -184,7 +184,9 @@ class Subtask:
         backlog = None
         if upstream is not None and reading.location is not None:
             backlog = upstream.backlog_bytes(reading.location.position)
-        return SubtaskStatus(self.source, self.unit, seconds, sync=reading, backlog_bytes=backlog, note=note)
+        return SubtaskStatus(
+            self.source, self.unit, seconds, sync=reading, backlog_bytes=backlog, upstream=upstream, note=note
+        )
 
     def _copy(self, stop: Event) -> Checkpoint | None:
         """Dump and load; gives where the sync is to begin."""

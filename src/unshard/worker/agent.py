@@ -1,0 +1,163 @@
+"""A worker: it beats to the master, does what the answers say, and lets go of its source when no answer comes.
+
+| what happens | then |
+|---|---|
+| an answer with a source | its host is made, or brought in line |
+| an answer with another source, or another epoch of it | the host is closed, batches end; then the new one is made |
+| an answer without one | the host is closed, batches end |
+| no answer for the ttl, counted from when it was asked for | the host is closed at once, batches are broken off |
+| an answer again | as the first |
+
+What is broken off stands in the target with its receipts, and whoever is next finishes it (`sync/plan.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+
+from unshard.api.orders import Beat, MasterLink, Orders
+from unshard.api.stage import Stage
+from unshard.api.status import SourceReport
+from unshard.errors import ClusterError, UnshardError
+from unshard.log import logger
+from unshard.worker.source_host import Means, SourceHost
+
+TICK_SECONDS = 0.25
+LONGEST_BEAT_SECONDS = 3.0
+FIRST_BEAT_SECONDS = 0.5
+"""Between two beats before the first answer tells a ttl."""
+
+
+@dataclass(slots=True)
+class Agent:
+    """`run` is the worker's life, in one thread; the methods of `WorkerLink` may be called by any other."""
+
+    addr: str
+    link: MasterLink
+    means: Means
+    host: SourceHost | None = None
+    _orders: Orders | None = None
+    _asked: float = 0.0
+    _ttl: float = 0.0
+    _beat_now: Event = field(default_factory=Event)
+    _look_now: Event = field(default_factory=Event)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def name(self) -> str:
+        return self.means.worker
+
+    def run(self, stop: Event) -> None:
+        """Serve until `stop` is set and the source is let go in good order."""
+        ended = Event()
+        beats = Thread(target=self._beats, args=(ended,), name=f"beats {self.name}", daemon=True)
+        beats.start()
+        try:
+            while not stop.is_set():
+                self._step()
+                self._look_now.wait(TICK_SECONDS)
+                self._look_now.clear()
+            self._close(graceful=True)
+            while self.host is not None:
+                self._tick()
+                time.sleep(TICK_SECONDS / 5)
+        finally:
+            ended.set()
+            self._beat_now.set()
+            beats.join()
+
+    def report(self, task: str | None, seconds: float) -> SourceReport:
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source."""
+        del seconds  # what it says, it knows
+        return self._serving().report(task)
+
+    def wake(self) -> None:
+        self._beat_now.set()
+
+    def purge_relay(self, before: str, sub_dir: str) -> None:
+        """As `WorkerLink`. Raises RelayError 034 while another purge is under way, ClusterError CLUSTER-023."""
+        self._serving().purge(before, sub_dir)
+
+    def _serving(self) -> SourceHost:
+        host = self.host
+        if host is None:
+            raise ClusterError("CLUSTER-023")
+        return host
+
+    def _step(self) -> None:
+        with self._lock:
+            orders, self._orders = self._orders, None
+            alone = self._ttl and time.monotonic() - self._asked > self._ttl
+        if alone:
+            if self.host is not None:
+                self._log.error("no master answers: the source is let go", ttl_seconds=self._ttl)
+            self._close(graceful=False)
+        elif orders is not None:
+            self._obey(orders)
+        self._tick()
+
+    def _obey(self, orders: Orders) -> None:
+        order, host = orders.order, self.host
+        if host is not None and (order is None or (order.source, order.epoch) != (host.order.source, host.order.epoch)):
+            self._close(graceful=True)
+        elif order is not None and host is not None:
+            host.obey(order)
+        elif order is not None:
+            self._log.info("source taken", source=order.source, epoch=order.epoch)
+            self.host = SourceHost(order, self.means, self._changed)
+
+    def _tick(self) -> None:
+        host = self.host
+        if host is None:
+            return
+        host.tick()
+        if host.ended:
+            self._log.info("source let go", source=host.order.source, epoch=host.order.epoch)
+            self.host = None
+            self._changed()
+
+    def _close(self, *, graceful: bool) -> None:
+        if self.host is not None:
+            self.host.close(graceful=graceful)
+
+    def _changed(self) -> None:
+        self._beat_now.set()
+        self._look_now.set()
+
+    def _beats(self, ended: Event) -> None:
+        silent_since: float | None = None
+        while not ended.is_set():
+            self._beat_now.clear()
+            asked = time.monotonic()
+            try:
+                orders = self.link.beat(self._beat())
+            except UnshardError as error:
+                if silent_since is None:
+                    self._log.warning("the master does not answer", error=str(error))
+                silent_since = silent_since or asked
+            else:
+                silent_since = None
+                with self._lock:
+                    self._orders, self._asked, self._ttl = orders, asked, orders.ttl_seconds
+                self._look_now.set()
+            every = min(self._ttl / 10, LONGEST_BEAT_SECONDS) if self._ttl else FIRST_BEAT_SECONDS
+            self._beat_now.wait(every)
+
+    def _beat(self) -> Beat:
+        host = self.host
+        if host is None:
+            return Beat(name=self.name, addr=self.addr, relay_stage=Stage.STOPPED)
+        return Beat(
+            name=self.name,
+            addr=self.addr,
+            epoch=host.order.epoch,
+            source=host.order.source,
+            relay_stage=host.relay.stage,
+            subtasks=host.briefs(),
+        )
+
+    @property
+    def _log(self):  # type: ignore[no-untyped-def]
+        return logger("worker", worker=self.name)

@@ -1,0 +1,219 @@
+"""One subtask in a worker: the stage machine with a thread, from its orders to its unit's end.
+
+Every run builds the subtask anew from its config, so a resume begins as a restart of the process does: at what is
+durable. Whatever ends the thread is noticed here, and tells the stage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Event, RLock, Thread
+
+from unshard.api.orders import SubtaskBrief, SubtaskOrder
+from unshard.api.stage import Stage
+from unshard.api.status import ProcessError, ProcessResult
+from unshard.config.source import CheckerConfig
+from unshard.config.subtask import SubtaskConfig
+from unshard.errors import ClusterError, UnshardError, Where
+from unshard.log import logger
+from unshard.worker import stages
+from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
+from unshard.worker.report import UNITS, process_error
+from unshard.worker.stages import towards
+from unshard.worker.status import SubtaskStatus
+from unshard.worker.subtask import Subtask
+
+WAIT_ON_STOP_SECONDS = 10.0
+"""DM's `wait-time-on-stop`: how long a batch in hand may take to its end before it is broken off."""
+
+
+@dataclass(slots=True)
+class HostedSubtask:
+    """`obey`, `tick` and `close` are called by the agent's thread, everything else by any; `changed` by any thread.
+
+    `fault` is what its last run has failed with. With `resumes` false nothing is resumed but by a human.
+    """
+
+    order: SubtaskOrder
+    config: SubtaskConfig
+    build: Callable[[SubtaskConfig], Subtask]
+    changed: Callable[[], None]
+    wait_on_stop: float = WAIT_ON_STOP_SECONDS
+    resumes: bool = True
+    stage: Stage = Stage.NEW
+    subtask: Subtask | None = None
+    error: ProcessError | None = None
+    fault: BaseException | None = None
+    canceled: bool = False
+    resumption: Resumption = field(default_factory=Resumption)
+    _detail: str = ""
+    _stop: Event = field(default_factory=Event)
+    _deadline: float = 0.0
+    _thread: Thread | None = None
+    _failed_at: int = -1
+    _lock: RLock = field(default_factory=RLock)
+
+    def __post_init__(self) -> None:
+        """Take up what the master kept of the same order: an error still stands, and so does the wait after it."""
+        kept = self.order.kept
+        if kept is None or kept.revision != self.order.revision or self.order.stage is not Stage.RUNNING:
+            return
+        if kept.stage is Stage.FINISHED:
+            self.stage = Stage.FINISHED
+        elif kept.error is not None and kept.stage is Stage.PAUSED:
+            self.stage, self.error, self._failed_at = Stage.PAUSED, kept.error, kept.revision
+        if kept.stage is not Stage.FINISHED:
+            self.resumption = Resumption.kept(kept.resume_count, kept.next_resume, utc_now())
+
+    @property
+    def source(self) -> str:
+        return self.config.source_id
+
+    @property
+    def checker(self) -> CheckerConfig:
+        return self.config.source.checker
+
+    def obey(self, order: SubtaskOrder, config: SubtaskConfig) -> None:
+        """Bring it towards what the order says; at once back. The same order again changes nothing."""
+        with self._lock:
+            if order.revision < self.order.revision:
+                return
+            renewed = config != self.config and order.stage is Stage.RUNNING
+            self.order, self.config = order, config
+            if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
+                self._say(stages.Event.PAUSE)  # at its end it goes on by the new config
+            self._pursue()
+
+    def tick(self) -> None:
+        """What time brings: the end of a wait for a batch, the end of a wait to resume. Every half second or so."""
+        with self._lock:
+            if self.stage in (Stage.PAUSING, Stage.STOPPING) and self.subtask is not None:
+                self.subtask.cancel_copy()
+                if time.monotonic() >= self._deadline:
+                    self.subtask.cancel_sync()
+            elif self.stage is Stage.PAUSED and self.order.stage is Stage.RUNNING:
+                if self.resumption.is_due(utc_now()):
+                    self._log.info("dispatch auto resume", count=self.resumption.step)
+                    self.resumption = self.resumption.resumed()
+                    self._say(stages.Event.RESUME)
+            elif self.stage is Stage.RUNNING:
+                self.resumption = self.resumption.ran(utc_now(), self.checker)
+
+    def close(self, *, graceful: bool = True) -> None:
+        """Stop it, and give up its batch at once where not `graceful`; at once back, `ended` tells when it has."""
+        with self._lock:
+            self._say(stages.Event.STOP)
+            if not graceful:
+                self._deadline = 0.0
+
+    @property
+    def ended(self) -> bool:
+        return self._thread is None or not self._thread.is_alive()
+
+    def reading(self) -> SubtaskStatus:
+        """What it does now; before its first run nothing is known."""
+        subtask = self.subtask
+        return subtask.status() if subtask is not None else SubtaskStatus(self.source, "starting")
+
+    def brief(self) -> SubtaskBrief:
+        """What the master is to keep."""
+        with self._lock:
+            return SubtaskBrief(
+                task=self.order.task,
+                stage=self.stage,
+                unit=UNITS[self.worked].value,
+                revision=self.order.revision,
+                error=self.error,
+                resume_count=self.resumption.step,
+                next_resume=self.resumption.due_text,
+            )
+
+    @property
+    def worked(self) -> str:
+        """The unit that its last run came to."""
+        return self.subtask.worked if self.subtask is not None else ""
+
+    def result(self) -> ProcessResult | None:
+        """Why it stands still; None while it works."""
+        with self._lock:
+            if self.stage is not Stage.PAUSED:
+                return None
+            errors = (self.error,) if self.error is not None else ()
+            due = self.resumption.due_text
+            detail = f"goes on by itself at {due}" if due and not self.canceled else self._detail
+            return ProcessResult(is_canceled=self.canceled, errors=errors, detail=detail)
+
+    def _pursue(self) -> None:
+        event = towards(self.stage, self.order.stage)
+        if event is stages.Event.RESUME and self.error is not None and self._failed_at >= self.order.revision:
+            return  # an error has paused it: auto-resume, or a human's new revision, goes on
+        if self.stage is Stage.PAUSED and self.order.stage is Stage.PAUSED:
+            self.canceled = True
+        if event is not None:
+            self._say(event)
+
+    def _say(self, event: stages.Event) -> None:
+        before, self.stage = self.stage, stages.after(self.stage, event)
+        if self.stage is before:
+            return
+        self._log.info("stage", was=before.value, now=self.stage.value)
+        if event in (stages.Event.PAUSE, stages.Event.STOP):
+            self.canceled = self.order.stage is not Stage.RUNNING
+            self._deadline = time.monotonic() + self.wait_on_stop
+            self._stop.set()
+        elif event in (stages.Event.RESUME, stages.Event.RUN) and before in (Stage.NEW, Stage.PAUSED):
+            self.canceled, self._stop = False, Event()
+            self._thread = Thread(target=self._run, args=(self._stop,), name=f"{self.order.task} {self.source}")
+            self._thread.start()
+        self.changed()
+
+    def _run(self, stop: Event) -> None:
+        fault: BaseException | None = None
+        try:
+            subtask = self.build(self.config)
+            with self._lock:
+                self.subtask = subtask
+                if not stop.is_set():
+                    self.error, self._detail = None, ""
+                    self._say(stages.Event.RUN)
+            if not stop.is_set():
+                subtask.run(stop)
+        except BaseException as caught:  # noqa: BLE001 - whatever it is, the stage has to tell of it
+            fault = caught
+        with self._lock:
+            self._end(fault, stopped=stop.is_set())
+            self._pursue()
+        self.changed()
+
+    def _end(self, fault: BaseException | None, *, stopped: bool) -> None:
+        self.fault = fault
+        if fault is None:
+            self._log.info("ended", unit=self.subtask.unit if self.subtask is not None else "starting")
+            self._say(stages.Event.REST if stopped else stages.Event.FINISH)
+            return
+        error = fault if isinstance(fault, UnshardError) else _bug(fault, self.source)
+        if error is fault:
+            self._log.error("failed", **error.to_dict())
+        else:
+            self._log.error("failed by a bug", exc_info=fault)
+        now = utc_now()
+        self.error, self._failed_at = process_error(error, datetime.now(UTC)), self.order.revision
+        if not (self.resumes and self.checker.check_enable):
+            self._detail = "resume-task goes on; auto-resume is off"
+        elif makes_sense(error):
+            self.resumption = self.resumption.failed(now, self.checker)
+        else:
+            self._detail = "task can't auto resume: mend what the error tells, then resume-task"
+            self._log.error("task can't auto resume", code=error.code)
+        self._say(stages.Event.FAIL)
+
+    @property
+    def _log(self):  # type: ignore[no-untyped-def]
+        return logger("worker", source=self.source, task=self.order.task)
+
+
+def _bug(fault: BaseException, source: str) -> ClusterError:
+    return ClusterError("CLUSTER-021", Where(source=source), repr(fault)[:500])

@@ -1,0 +1,249 @@
+"""One source's relay, shared by its subtasks: one writer, and a reader for each of them.
+
+| what happens | then |
+|---|---|
+| a subtask begins | its reader joins; the relay is started where it doesn't run |
+| it needs files from before those that are there | they are fetched beside (`relay.backfill`); nobody else waits |
+| it ends | its reader leaves; with the last one the relay stops, unless it is to be kept |
+| another server answers | the readers are told one by one, by RELAY-008, and join the relay of the new server |
+| the relay is paused | readers that have come to its end wait |
+
+A reader stays with the relay of the server that it was told: what is left of it can be read to its end, and names of
+two servers never meet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import RLock
+
+from unshard.api.stage import Stage
+from unshard.config.source import SourceConfig
+from unshard.errors import RelayError, UnshardError, Where
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import identify
+from unshard.relay.backfill import Backfill
+from unshard.relay.beginning import file_with_gtids
+from unshard.relay.log import EarlierLog, RelayLog
+from unshard.relay.unit import RelayStatus, RelayUnit
+from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
+
+
+@dataclass(slots=True)
+class SharedRelay:
+    """The relay of one source. All methods may be called by any thread."""
+
+    source: SourceConfig
+    folder: Path
+    unit: RelayUnit | None = None
+    wanted: Stage = Stage.STOPPED
+    resumption: Resumption = field(default_factory=Resumption)
+    _backfill: Backfill | None = None
+    _readers: list[RelayReader] = field(default_factory=list)
+    _lock: RLock = field(default_factory=RLock)
+
+    @classmethod
+    def of(cls, source: SourceConfig, relay_dir: str = "") -> SharedRelay:
+        """The relay of that source, in its folder under `relay_dir`, which stands before the one of its file."""
+        return cls(source, Path(relay_dir or source.relay_dir).absolute() / source.source_id)
+
+    def reader(self, start: Location | None, upstream: str) -> RelayReader:
+        """A reader that begins at `start` (None: at the source's present end) of the server `upstream`."""
+        return RelayReader(self, start, upstream)
+
+    def keep(self, wanted: Stage) -> None:
+        """Running: go on also without readers. Stopped: only for them. Paused: for nobody. Idempotent."""
+        with self._lock:
+            if wanted is self.wanted:
+                return
+            self.wanted = wanted
+            if wanted is Stage.RUNNING and self.unit is None:
+                self.unit = RelayUnit(self.source, to_endpoint(self.source.database), self.folder, None)
+            if wanted is Stage.RUNNING or (wanted is Stage.STOPPED and self._readers):
+                self._start()
+            elif self.unit is not None:
+                self.unit.stop()
+
+    def tick(self) -> None:
+        """Start the relay that is to be kept again, once its wait after an error is over. Called every half second.
+
+        One that is there for its readers is started again by them.
+        """
+        with self._lock:
+            status = self.reading()
+            if status is None or self.wanted is not Stage.RUNNING:
+                return
+            now, checker, trouble = utc_now(), self.source.checker, trouble_of(status)
+            if status.stage == "Running":
+                self.resumption = self.resumption.ran(now, checker)
+            elif self.resumption.is_due(now):
+                self.resumption = self.resumption.resumed()
+                logger("relay", source=self.source.source_id).info("dispatch auto resume")
+                self._start()
+            elif self.resumption.due is None and checker.check_enable and (trouble is None or makes_sense(trouble)):
+                self.resumption = self.resumption.failed(now, checker)
+
+    def close(self) -> None:
+        """Stop for good; what was received is durable when this returns. Idempotent."""
+        with self._lock:
+            self.wanted = Stage.STOPPED
+            if self._backfill is not None:
+                self._backfill.stop()
+            if self.unit is not None:
+                self.unit.stop()
+
+    def renew(self, source: SourceConfig) -> None:
+        """From now on by another source file; who reads goes on as before until it begins anew."""
+        with self._lock:
+            self.source, wanted = source, self.wanted
+            if not self._readers and self.unit is not None:
+                self.unit.stop()
+                self.unit, self.wanted = None, Stage.STOPPED
+                self.keep(wanted)
+
+    def reading(self) -> RelayStatus | None:
+        """The relay's own figures; None before it was ever begun."""
+        return self.unit.status() if self.unit is not None else None
+
+    @property
+    def stage(self) -> Stage:
+        status = self.reading()
+        if self.wanted is Stage.PAUSED:
+            return Stage.PAUSED
+        return Stage(status.stage) if status is not None else Stage.STOPPED
+
+    def join(self, reader: RelayReader, upstream: str, start: Location | None) -> RelayUnit:
+        """The unit that follows `upstream`; for a reader."""
+        with self._lock:
+            if self.unit is not None and self.unit.expected != upstream:
+                self.unit.stop()  # its files stay, and so do the places of those who read them
+                self.unit = None
+            if self.unit is None:
+                self.unit = RelayUnit(
+                    self.source, to_endpoint(self.source.database), self.folder, start, upstream=upstream
+                )
+            if reader not in self._readers:
+                self._readers.append(reader)
+            if self.wanted is not Stage.PAUSED:
+                self._start()
+            return self.unit
+
+    def leave(self, reader: RelayReader) -> None:
+        with self._lock:
+            if reader in self._readers:
+                self._readers.remove(reader)
+            if not self._readers and self.unit is not None and self.wanted is not Stage.RUNNING:
+                self.unit.stop()
+
+    def fetch(self, log: RelayLog, file: str) -> Backfill:
+        """Get the files from `file` on that stand before those of `log`, in a thread; at once back."""
+        with self._lock:
+            if self._backfill is None or self._backfill.log.folder != log.folder:
+                if self._backfill is not None:
+                    self._backfill.stop()
+                self._backfill = Backfill(self.source.source_id, to_endpoint(self.source.database), log)
+            self._backfill.want(file)
+            return self._backfill
+
+    def _start(self) -> None:
+        if self.unit is not None:
+            try:
+                self.unit.start()
+            except RelayError as error:  # another process holds the folder
+                if not self._readers:
+                    logger("relay", source=self.source.source_id).error("relay not started", error=str(error))
+                else:
+                    raise
+
+
+@dataclass(slots=True, eq=False)
+class RelayReader:
+    """A subtask's sight of the shared relay: what `SubtaskRelay` asks for. Used by one thread, `status` by any."""
+
+    shared: SharedRelay
+    _begin: Location | None
+    _upstream: str
+    _unit: RelayUnit | None = None
+    _held: bool = False
+    _backfill: Backfill | None = None
+
+    @property
+    def expected(self) -> str | None:
+        return self._upstream
+
+    def start(self) -> None:
+        self._unit = self.shared.join(self, self._upstream, self._begin)
+
+    def stop(self) -> None:
+        self.shared.leave(self)
+
+    def begin_at(self, start: Location | None, upstream: str) -> None:
+        self._begin, self._upstream = start, upstream
+        self._unit, self._held, self._backfill = None, False, None
+
+    def check(self) -> None:
+        """Raise what stopped the relay or the fetching of older files; RELAY-008 where it follows another server."""
+        unit = self._following
+        if self.shared.unit is not unit:
+            found = self.shared.unit.expected if self.shared.unit is not None else None
+            values = {"expected": self._upstream, "found": found or "another server"}
+            raise RelayError("RELAY-008", Where(source=self.shared.source.source_id), values=values)
+        unit.check()
+        if self._backfill is not None:
+            self._backfill.check()
+
+    @property
+    def log(self) -> RelayLog:
+        return self._following.log
+
+    @property
+    def written(self) -> Position:
+        return self._following.written
+
+    @property
+    def upstream(self) -> str:
+        return self._following.upstream
+
+    def earlier(self, uuid: str, needed: Iterable[Position]) -> EarlierLog:
+        return self._following.earlier(uuid, needed)
+
+    def wait_for(self, position: Position, timeout: float) -> bool:
+        """Whether all from the reader's beginning up to `position` can be read within `timeout` seconds."""
+        unit, until = self._following, time.monotonic() + timeout
+        if unit.wait_for(position, timeout) and self._has_beginning(unit):
+            return True
+        time.sleep(max(0.0, until - time.monotonic()))  # a relay that doesn't run answers at once
+        return False
+
+    def status(self) -> RelayStatus:
+        return self._following.status()
+
+    @property
+    def _following(self) -> RelayUnit:
+        if self._unit is None:
+            raise RelayError("RELAY-019", Where(source=self.shared.source.source_id))
+        return self._unit
+
+    def _has_beginning(self, unit: RelayUnit) -> bool:
+        if self._held:
+            return True
+        file = self._begin.position.file if self._begin is not None else ""
+        if not file and self._begin is not None:
+            with session(to_endpoint(self.shared.source.database), "source") as connection:
+                server = identify(connection)
+                file = file_with_gtids(connection, server, self._begin.gtid, self.shared.source.source_id)
+        files = unit.log.files()
+        self._held = not file or not files or Position(file).number >= Position(files[0]).number
+        self._backfill = None if self._held else self.shared.fetch(unit.log, file)
+        return self._held
+
+
+def trouble_of(status: RelayStatus | None) -> UnshardError | None:
+    """What a relay stands still after, if it does."""
+    return status.trouble if status is not None and status.stage == "Paused" else None

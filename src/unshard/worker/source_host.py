@@ -1,0 +1,154 @@
+"""One source in a worker: its relay, shared by its tasks, and a subtask for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+
+from unshard.api.orders import SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.stage import Stage
+from unshard.api.status import SourceReport, SourceStatus
+from unshard.config.source import SourceConfig
+from unshard.config.subtask import SubtaskConfig
+from unshard.config.task import SparkConfig
+from unshard.mysql.endpoint import to_endpoint
+from unshard.relay.purge import Limits
+from unshard.spark.session import Session
+from unshard.worker.build import build_subtask
+from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
+from unshard.worker.purging import Purger
+from unshard.worker.report import relay_form, subtask_form
+from unshard.worker.shared_relay import SharedRelay
+from unshard.worker.subtask import Subtask
+from unshard.worker.watch import UpstreamWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a worker gives to whatever source it serves.
+
+    `spark` gives the session of the process, `relay_dir` stands before the one of the source's file, `resumes` tells
+    whether auto-resume works at all.
+    """
+
+    worker: str
+    spark: Callable[[SparkConfig], Session]
+    wait_on_stop: float = WAIT_ON_STOP_SECONDS
+    relay_dir: str = ""
+    resumes: bool = True
+
+
+@dataclass(slots=True)
+class SourceHost:
+    """`obey`, `tick` and `close` are called by the agent's thread, `report` and `briefs` by any.
+
+    `order` is the last that it was given; `changed` is called when a stage has changed.
+    """
+
+    order: SourceOrder
+    means: Means
+    changed: Callable[[], None]
+    source: SourceConfig = field(init=False)
+    relay: SharedRelay = field(init=False)
+    subtasks: dict[str, HostedSubtask] = field(default_factory=dict)
+    purger: Purger = field(default_factory=Purger)
+    _watch: UpstreamWatch = field(init=False)
+    _closing: bool = False
+
+    def __post_init__(self) -> None:
+        self.source = self._located(SourceConfig.model_validate(self.order.config))
+        self.relay = SharedRelay.of(self.source)
+        self._watch = UpstreamWatch(to_endpoint(self.source.database))
+        self.obey(self.order)
+
+    def obey(self, order: SourceOrder) -> None:
+        """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent."""
+        if self._closing:
+            return
+        self.order = order
+        source = self._located(SourceConfig.model_validate(order.config))
+        if source != self.source:
+            self.source = source
+            self.relay.renew(source)
+            self._watch = UpstreamWatch(to_endpoint(source.database))
+        wanted = {one.task: one for one in order.subtasks if one.stage is not Stage.STOPPED}
+        for task, one in wanted.items():
+            self._obey(task, one)
+        for task, hosted in self.subtasks.items():
+            if task not in wanted:
+                hosted.close()
+        self.relay.keep(order.relay_stage)
+
+    def tick(self) -> None:
+        """What time brings. Called every half second or so."""
+        self.relay.tick()
+        self.purger.tick(self.relay, self._configs)
+        for task, hosted in tuple(self.subtasks.items()):
+            hosted.tick()
+            if hosted.stage is Stage.STOPPED and hosted.ended:
+                self.subtasks = {name: other for name, other in self.subtasks.items() if name != task}
+                self.changed()
+
+    def close(self, *, graceful: bool = True) -> None:
+        """Let the source go; at once back. Without `graceful` no batch is waited for. `tick` brings it to its end."""
+        self._closing = True
+        for hosted in self.subtasks.values():
+            hosted.close(graceful=graceful)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it works any more; the relay is closed then."""
+        if not self._closing or any(not hosted.ended for hosted in self.subtasks.values()):
+            return False
+        self.relay.close()
+        return True
+
+    def briefs(self) -> tuple[SubtaskBrief, ...]:
+        return tuple(hosted.brief() for hosted in self.subtasks.values())
+
+    def report(self, task: str | None) -> SourceReport:
+        """What it does now: of all tasks, or of one."""
+        now, upstream = datetime.now(UTC), self._watch.look()
+        relay = relay_form(self.relay.stage, self.relay.reading(), upstream, now)
+        status = SourceStatus(source=self.source.source_id, worker=self.means.worker, relay_status=relay)
+        shown = [hosted for name, hosted in self.subtasks.items() if task in (None, name)]
+        return SourceReport(
+            source_status=status,
+            sub_task_status=tuple(
+                subtask_form(hosted.order.task, hosted.stage, hosted.worked, hosted.result(), hosted.reading())
+                for hosted in shown
+            ),
+        )
+
+    def purge(self, before: str, sub_dir: str) -> None:
+        """Delete relay files older than `before`, as far as no reader needs them.
+
+        Raises RelayError 034 while another purge is under way, and what keeps it from learning what is needed.
+        """
+        self.purger.purge(self.relay, self._configs(), Limits(before, sub_dir))
+
+    def _configs(self) -> list[SubtaskConfig]:
+        return [hosted.config for hosted in self.subtasks.values()]
+
+    def _obey(self, task: str, order: SubtaskOrder) -> None:
+        config = SubtaskConfig.model_validate(order.config)
+        config = config.model_copy(update={"source": self._located(config.source)})
+        hosted = self.subtasks.get(task)
+        if hosted is not None and hosted.stage in (Stage.STOPPING, Stage.STOPPED):
+            return  # it was taken away and has come back: once its end is here it begins anew
+        if hosted is None:
+            build = partial(_built, self.means, self.relay)
+            hosted = HostedSubtask(
+                order, config, build, self.changed, self.means.wait_on_stop, resumes=self.means.resumes
+            )
+            self.subtasks = {**self.subtasks, task: hosted}
+        hosted.obey(order, config)
+
+    def _located(self, source: SourceConfig) -> SourceConfig:
+        return source.model_copy(update={"relay_dir": self.means.relay_dir}) if self.means.relay_dir else source
+
+
+def _built(means: Means, relay: SharedRelay, config: SubtaskConfig) -> Subtask:
+    return build_subtask(config, means.spark(config.spark), relay.reader)

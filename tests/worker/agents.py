@@ -1,0 +1,93 @@
+"""Agents against a master that only hands out what a test puts into it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, wait_until
+from unshard.api.orders import Beat, Orders, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.stage import Stage
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import plan_subtasks
+from unshard.errors import ClusterError
+from unshard.worker.agent import Agent
+from unshard.worker.source_host import Means
+
+
+@dataclass(slots=True)
+class PaperMaster:
+    """Answers each beat with `orders`, keeps what it was told, and is silent on demand."""
+
+    orders: Orders = field(default_factory=lambda: Orders(ttl_seconds=2.0))
+    beats: list[Beat] = field(default_factory=list)
+    silent: bool = False
+
+    def beat(self, beat: Beat) -> Orders:
+        if self.silent:
+            raise ClusterError("CLUSTER-022", values={"addresses": "none"})
+        self.beats.append(beat)
+        return self.orders
+
+    def give(self, order: SourceOrder | None) -> None:
+        self.orders = self.orders.model_copy(update={"order": order})
+
+    def brief(self, task: str) -> SubtaskBrief | None:
+        """The last word on a task; None where it isn't named any more."""
+        briefs = self.beats[-1].subtasks if self.beats else ()
+        return next((brief for brief in briefs if brief.task == task), None)
+
+    def wait(self, task: str, stage: Stage) -> SubtaskBrief:
+        def there() -> bool:
+            brief = self.brief(task)
+            return brief is not None and brief.stage is stage
+
+        wait_until(there, f"{task} {stage}, but {self.brief(task)}")
+        found = self.brief(task)
+        assert found is not None
+        return found
+
+
+class Running:
+    """An agent in a thread, as a context."""
+
+    def __init__(self, master: PaperMaster, spark: SparkSession, **means: Any) -> None:
+        self.agent = Agent("127.0.0.1:1", master, Means("w1", lambda config: spark, **means))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self.agent.run, args=(self._stop,))
+
+    def __enter__(self) -> Agent:
+        self._thread.start()
+        return self.agent
+
+    def __exit__(self, *failure: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def source_order(*orders: SubtaskOrder, epoch: int = 1, relay_stage: Stage = Stage.STOPPED) -> SourceOrder:
+    source = orders[0].config["source"]
+    return SourceOrder(source=source["source_id"], epoch=epoch, config=source, relay_stage=relay_stage, subtasks=orders)
+
+
+def subtask_order(
+    files: TaskFiles, stage: Stage = Stage.RUNNING, revision: int = 1, kept: SubtaskBrief | None = None
+) -> SubtaskOrder:
+    """The order for the one source of the task files."""
+    (config,) = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
+    form: Mapping[str, Any] = config.model_dump(mode="json")
+    return SubtaskOrder(task=config.name, stage=stage, revision=revision, config=dict(form), kept=kept)
+
+
+def within(seconds: float, question: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + seconds
+    while not question():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

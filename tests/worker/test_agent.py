@@ -1,0 +1,148 @@
+"""An agent does what its orders say, tells what became of it, and lets go of its source when no master answers."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import PaperMaster, Running, source_order, subtask_order
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, newest, wait_until
+from unshard.api.stage import Stage, UnitName
+from unshard.api.status import SyncStatus
+from unshard.errors import ClusterError
+from unshard.testing.servers import MariadbServer
+from unshard.worker.agent import Agent
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+@pytest.fixture
+def files(source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+    """An incremental task that begins at the present end, with one table at both ends."""
+    for server in (source_server, target_server):
+        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v INT)")
+    return begun(tmp_path, schema, source_server, target_server)
+
+
+def begun(folder: Path, schema: str, source: MariadbServer, target: MariadbServer, **source_keys: Any) -> TaskFiles:
+    end = newest(source)
+    keys = {"task-mode": "incremental"}
+    meta = {"meta": {"binlog-name": end.file, "binlog-pos": end.offset}}
+    return TaskFiles(
+        folder, schema, {"s1": source}, target, (schema,), keys=keys, instance=meta, source=source_keys
+    ).write()
+
+
+def rows(server: MariadbServer, schema: str) -> list[tuple[Any, ...]]:
+    return server.query(f"SELECT id, v FROM {schema}.t ORDER BY id")
+
+
+def synced(agent: Agent) -> SyncStatus:
+    (told,) = agent.report(None, 5).sub_task_status
+    assert told.sync is not None
+    return told.sync
+
+
+def test_a_task_is_run_paused_resumed_and_stopped(spark: SparkSession, files: TaskFiles) -> None:
+    source, target, name = files.sources["s1"], files.target, files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(target, name) == [(1, 1)], "applied")
+
+        report = agent.report(None, 5)
+        (told,) = report.sub_task_status
+        assert (told.name, told.stage, told.unit, told.result) == (name, Stage.RUNNING, UnitName.SYNC, None)
+        wait_until(lambda: synced(agent).total_rows == 1, "counted")
+        assert told.sync is not None
+        assert told.sync.syncer_binlog.startswith("(")
+        assert report.source_status.relay_status is not None
+        assert report.source_status.relay_status.stage is Stage.RUNNING
+
+        master.give(source_order(subtask_order(files, Stage.PAUSED, 2)))
+        master.wait(name, Stage.PAUSED)
+        source.run(f"INSERT INTO {name}.t VALUES (2, 2)")
+        (told,) = agent.report(name, 5).sub_task_status
+        assert told.result is not None
+        assert told.result.is_canceled
+        assert rows(target, name) == [(1, 1)]
+
+        master.give(source_order(subtask_order(files, Stage.RUNNING, 3)))
+        wait_until(lambda: rows(target, name) == [(1, 1), (2, 2)], "resumed")
+        assert master.wait(name, Stage.RUNNING).revision == 3
+
+        master.give(source_order(subtask_order(files, Stage.STOPPED, 4)))
+        wait_until(lambda: master.brief(name) is None, "gone")
+        assert agent.report(None, 5).sub_task_status == ()
+
+
+def test_without_a_master_the_source_is_let_go_and_taken_up_again(spark: SparkSession, files: TaskFiles) -> None:
+    source, target, name = files.sources["s1"], files.target, files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        master.silent = True
+        wait_until(lambda: agent.host is None, "let go")
+        with pytest.raises(ClusterError, match="CLUSTER-023"):
+            agent.report(None, 5)
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        master.silent = False
+        wait_until(lambda: rows(target, name) == [(1, 1)], "carried on")
+
+
+def test_an_error_pauses_the_task_and_it_goes_on_by_itself_once_mended(spark: SparkSession, files: TaskFiles) -> None:
+    source, target, name = files.sources["s1"], files.target, files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        target.run(f"RENAME TABLE {name}.t TO {name}.away")
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        brief = master.wait(name, Stage.PAUSED)
+        assert brief.error is not None
+        told = agent.report(name, 5).sub_task_status[0].result
+        assert told is not None
+        assert told.errors == (brief.error,)
+        target.run(f"RENAME TABLE {name}.away TO {name}.t")
+        if not brief.next_resume:  # one that is no use to try again: a human says so, by a new revision
+            assert "resume-task" in told.detail
+            master.give(source_order(subtask_order(files, Stage.RUNNING, 2)))
+        wait_until(lambda: rows(target, name) == [(1, 1)], "resumed")
+
+
+def test_what_the_master_kept_of_an_error_still_stands_for_the_next_worker(
+    spark: SparkSession, files: TaskFiles
+) -> None:
+    name = files.name
+    master = PaperMaster()
+    files.target.run(f"DROP TABLE {name}.t")
+    files.sources["s1"].run(f"INSERT INTO {name}.t VALUES (1, 1)")
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark, resumes=False):
+        brief = master.wait(name, Stage.PAUSED)
+    threads = {thread.name for thread in threading.enumerate()}
+    master.give(source_order(subtask_order(files, kept=brief), epoch=2))
+    with Running(master, spark):
+        assert master.wait(name, Stage.PAUSED).error == brief.error
+        assert {thread.name for thread in threading.enumerate() if thread.name.startswith(name)} <= threads
+
+
+def test_a_source_that_is_bound_anew_begins_anew(spark: SparkSession, files: TaskFiles) -> None:
+    name = files.name
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        first = agent.host
+        master.give(source_order(subtask_order(files), epoch=2))
+        wait_until(lambda: master.beats[-1].epoch == 2, "bound anew")
+        assert agent.host is not first
+        master.give(None)
+        wait_until(lambda: master.beats[-1].epoch == 0, "a spare")
