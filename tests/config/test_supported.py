@@ -52,9 +52,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("validators.v.max-pending-row-size", "1g"),
 ]
 
-REFUSED_IN_SOURCE: list[tuple[str, Any]] = [
-]
-
 NEUTRAL_IN_TASK: list[tuple[str, Any]] = [
     ("is-sharding", False),
     ("shard-mode", ""),
@@ -126,12 +123,6 @@ def test_a_key_that_is_not_built_yet_is_refused_by_name(files: Any, path: str, v
     first, *rest = files.task_problems(**changes(path, value))
     assert first.startswith(f"not supported yet: {path} (")
     assert all("no instance uses it" in other for other in rest)
-
-
-@pytest.mark.parametrize(("path", "value"), REFUSED_IN_SOURCE, ids=str)
-def test_so_is_one_of_a_source(files: Any, path: str, value: Any) -> None:
-    (found,) = files.source_problems(**changes(path, value))
-    assert found.startswith(f"not supported yet: {path} (")
 
 
 @pytest.mark.parametrize(("path", "value"), NEUTRAL_IN_TASK, ids=str)

@@ -56,9 +56,7 @@ GtidText = Annotated[str, AfterValidator(_gtid)]
 class PurgeConfig(Section):
     """When files of the relay log are deleted; never one that a task still needs."""
 
-    interval: Annotated[int, Unit("s")] = Field(
-        default=3600, ge=0, description="Time between two looks; 0: never."
-    )
+    interval: Annotated[int, Unit("s")] = Field(default=3600, ge=0, description="Time between two looks; 0: never.")
     expires: Annotated[int, Unit("h")] = Field(
         default=0, ge=0, description="Age from which a file goes; 0: age never counts."
     )

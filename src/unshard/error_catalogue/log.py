@@ -224,6 +224,10 @@ RELAY: dict[str, Entry] = {
         "wait until the task follows the binlog, or stop it; then purge again",
         retryable=True,
     ),
+    "RELAY-035": Entry(
+        "`{name}` is no file or folder of a relay log",
+        "write the name of a binlog file (mysql-bin.000004), and for --sub-dir one of `server-uuid.index`",
+    ),
     "RELAY-034": Entry("a purge of the relay log is under way", "wait for its end", retryable=True),
     "RELAY-021": Entry(
         "another process writes to this relay folder",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
 
+from unshard.errors import RelayError
 from unshard.model.position import Position
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory, disk, read_index, sync_folder
@@ -41,6 +42,12 @@ class Limits:
     folder: str = ""
     expires_hours: int = 0
     remain_gb: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises RelayError 035 for names that are none."""
+        for name in filter(None, (self.before, self.folder)):
+            if not name.rpartition(".")[2].isdecimal():
+                raise RelayError("RELAY-035", values={"name": name})
 
 
 def free_to_go(files: Sequence[LogFile], needed: Mapping[str, Sequence[Position]]) -> list[LogFile]:

@@ -1,0 +1,50 @@
+"""The HTTP face of a worker: what its master asks of it (`WorkerLink`). It decides nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic import Field
+
+from unshard.api.orders import WorkerLink
+from unshard.api.status import Form
+from unshard.config.access import Role
+from unshard.web.audit import AuditLog
+from unshard.web.guard import guarded_app, needs
+
+
+class PurgeRelay(Form):
+    """Which files are to go: those before `before`, of the sub-directory `sub_dir` ("": the newest) and older ones."""
+
+    before: str = Field(max_length=512)
+    sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\0]*$")
+
+
+def worker_app(worker: WorkerLink, audit: AuditLog) -> FastAPI:
+    """The routes onto `worker`."""
+    app = guarded_app("Unshard worker", audit=audit)
+
+    @app.get("/worker/v1/report")
+    @needs(Role.MASTER)
+    def report(task: str | None = None, seconds: float = 5.0) -> dict[str, Any]:
+        return worker.report(task, seconds).model_dump(mode="json", by_alias=True)
+
+    @app.post("/worker/v1/wake")
+    @needs(Role.MASTER)
+    def wake() -> dict[str, Any]:
+        worker.wake()
+        return {"result": True, "msg": ""}
+
+    @app.post("/worker/v1/purge-relay")
+    @needs(Role.MASTER)
+    def purge_relay(request: PurgeRelay) -> dict[str, Any]:
+        worker.purge_relay(request.before, request.sub_dir)
+        return {"result": True, "msg": ""}
+
+    @app.get("/openapi.json")
+    @needs(Role.VIEWER)
+    def openapi() -> dict[str, Any]:
+        return app.openapi()
+
+    return app
