@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from unshard.errors import is_retryable
+from unshard.log import logger
+from unshard.metrics.events import count_own
 
 ATTEMPTS = 15
 """About 40 s in all: time for a server to restart or to fail over."""
@@ -45,5 +47,8 @@ def retrying(
         except Exception as error:
             if not again(error):
                 raise
-        pause(next(waits))
+            wait = next(waits)
+            count_own("unshard_retries_total")
+            logger("retry").warning("trying again", error=str(error), wait_seconds=round(wait, 2), sampled=True)
+        pause(wait)
     return operation()

@@ -233,7 +233,7 @@ class RelayUnit:
             self._changed.notify_all()
 
     def _reconnect(self, error: UnshardError, wait_seconds: float) -> None:
-        self._log.warning("relay connects again", error=str(error), wait_seconds=round(wait_seconds, 2))
+        self._log.warning("relay connects again", error=str(error), wait_seconds=round(wait_seconds, 2), sampled=True)
         if error.code == "RELAY-011":
             self._server_id = _random_id()
         self._trouble = error.at(source=self._source.source_id)

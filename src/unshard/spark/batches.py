@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 
 from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.spark.jobs import run_tasks, tagged
+from unshard.spark.jobs import bring_home, counted_here, run_tasks, tagged
 from unshard.spark.session import failure
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report, Seen
@@ -30,7 +30,7 @@ from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 
 _ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
-_REPORT = "report binary"
+_REPORT = "report binary, events binary"
 _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
 
@@ -76,7 +76,8 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
         changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
         report = _apply_partition(plan, changes)
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], ["report"])
+        columns = [pa.array([pickle.dumps(report)], pa.binary()), counted_here()]
+        yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
 
     pieces = len(plan.ranges)
     frame = (
@@ -86,13 +87,14 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         .mapInArrow(after, _REPORT)
     )
     try:
-        found = frame.toArrow().column("report").to_pylist()
+        found = frame.toArrow()
     except Exception as error:
         known = _MARKED.search(str(error))
         if known is not None:
             raise error_from_dict(json.loads(known[1])) from error
         raise failure(spark, "batch", str(error)[:500]) from error
-    return [pickle.loads(report) for report in found]
+    bring_home(found.column("events").to_pylist())
+    return [pickle.loads(report) for report in found.column("report").to_pylist()]
 
 
 def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from unshard.metrics.events import EVENTS
 from unshard.spark.session import failure, lives
 
 Task = Callable[[bytes], bytes]
 WAVE = 256
 """Payloads a job carries at most: they travel in the job's closure."""
 
-_RESULT = "id long, result binary"
+_RESULT = "id long, result binary, events binary"
 
 
 def run_tasks(
@@ -82,17 +84,28 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 result = task(payloads[number])
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array([number], pa.int64()), pa.array([result], pa.binary())], ["id", "result"]
-                )
+                columns = [pa.array([number], pa.int64()), pa.array([result], pa.binary()), counted_here()]
+                yield pa.RecordBatch.from_arrays(columns, ["id", "result", "events"])
 
     frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT, barrier=barrier)
     try:
         found = frame.toArrow().to_pylist()
     except Exception as error:
         raise failure(spark, task.__name__, _root_cause(str(error))) from error
+    bring_home(row["events"] for row in found)
     by_number = {row["id"]: row["result"] for row in found}
     return [by_number[number] for number in range(count)]
+
+
+def counted_here() -> pa.Array:
+    """In a task: what this worker process has counted and not told yet, as one binary value."""
+    return pa.array([pickle.dumps(EVENTS.take())], pa.binary())
+
+
+def bring_home(counted: Iterable[bytes]) -> None:
+    """In the driver: add what tasks have counted to the counts of the task and source that this thread works for."""
+    for events in counted:
+        EVENTS.bring_home(pickle.loads(events))
 
 
 def _root_cause(text: str) -> str:

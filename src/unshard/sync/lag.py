@@ -55,6 +55,10 @@ class Lag:
         self._ahead.append(sighting)
         self._newest = sighting
 
+    def clock(self, now: float) -> float | None:
+        """What the source's clock says (unix seconds), going by what it said last; None: it never said."""
+        return None if self._newest is None else self._newest.time + now - self._newest.seen
+
     def read(self, applied: Position, now: float, *, behind: bool) -> float | None:
         """The lag of a target that has everything before `applied`; `behind`: more is known to wait."""
         while self._ahead and self._ahead[0].position <= applied:

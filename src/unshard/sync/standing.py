@@ -127,3 +127,4 @@ class Standing:
 
     def _saved_at(self, place: Location) -> None:
         self.saved, self._saved_time = place, time.monotonic()
+        self.meter.saved(self._saved_time)

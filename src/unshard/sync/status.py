@@ -7,17 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
+from unshard.metrics import METRICS, Distribution, Histogram
 from unshard.model.position import Location
 from unshard.sync.lag import Lag, Sighting
 from unshard.sync.ledger import Account, Entry
 
 WINDOW_SECONDS = 5.0
+LONG_WINDOW_SECONDS = 60.0
+"""For the pace that the remaining time is told by: longer than a large batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
     """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
+    `table_lag` is by target table. `bytes` of the binlog and `transactions` count from the start of the unit; rates are
+    of the last seconds, `pace` (bytes a second) of the last minute.
     `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
     rule the row events that were passed over. `safe_mode` tells why it is
     on; empty: it is off.
@@ -34,6 +39,28 @@ class SyncStatus:
     tables: Mapping[str, Entry]
     safe_mode: str = ""
     skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    transactions: int = 0
+    transactions_per_second: float = 0.0
+    bytes: int = 0
+    bytes_per_second: float = 0.0
+    pace: float = 0.0
+    table_lag: Mapping[str, float | None] = field(default_factory=dict)
+    batch_seconds: Distribution | None = None
+    checkpoint_intervals: Distribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    """What was done with at a time of the monotonic clock."""
+
+    at: float
+    rows: int
+    transactions: int
+    bytes: int
+
+
+def _histogram(name: str) -> Histogram:
+    return Histogram(METRICS[name].buckets)
 
 
 @dataclass(slots=True)
@@ -50,17 +77,45 @@ class Meter:
     tables: dict[str, Entry] = field(default_factory=dict)
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: dict[str, float] = field(default_factory=dict)
+    transactions: int = 0
+    bytes: int = 0
+    batch_seconds: Histogram = field(default_factory=lambda: _histogram("unshard_sync_batch_seconds"))
+    intervals: Histogram = field(default_factory=lambda: _histogram("dm_syncer_flush_checkpoints_time_interval"))
+    _held: dict[str, float] = field(default_factory=dict)
+    _saved: float | None = None
     _lag: Lag = field(default_factory=Lag)
-    _recent: deque[tuple[float, int]] = field(default_factory=deque)
+    _recent: deque[_Recent] = field(default_factory=deque)
     _lock: Lock = field(default_factory=Lock)
 
-    def passed(self, account: Account) -> None:
-        """A stretch of the log was passed over: nothing of it is for the target."""
+    def passed(self, account: Account, now: float = 0.0, *, transactions: int = 0, size: int = 0) -> None:
+        """A stretch of the log was passed over: nothing of it is for the target. The rest as for `applied`."""
         with self._lock:
             self.skipped.update(account.skipped)
+            self._done(_Recent(now, 0, transactions, size))
 
-    def applied(self, account: Account, commit_time: float, now: float) -> None:
-        """A batch was closed: what became of it, and the upstream's commit time of its end (unix seconds)."""
+    def saved(self, now: float) -> None:
+        """The checkpoint was moved."""
+        if self._saved is not None:
+            self.intervals.observe(now - self._saved)
+        self._saved = now
+
+    def hold(self, table: str, commit_time: float) -> None:
+        """A target table is left as it was when the source committed at that time; 0: nobody knows when."""
+        with self._lock:
+            self._held.setdefault(table, commit_time)
+
+    def release(self, table: str) -> None:
+        """The target table has all again that others have. No-op for one that isn't held."""
+        with self._lock:
+            self._held.pop(table, None)
+
+    def applied(
+        self, account: Account, commit_time: float, now: float, *, transactions: int = 0, size: int = 0
+    ) -> None:
+        """A batch was closed: what became of it, and the upstream's commit time of its end (unix seconds).
+
+        `size` is its bytes of binlog; `now` is of the monotonic clock.
+        """
         total = account.tables
         with self._lock:
             self.skipped.update(account.skipped)
@@ -71,22 +126,22 @@ class Meter:
             self.batches += 1
             self.missing += sum(entry.missing for entry in total.values())
             self._lag.committed(commit_time)
-            self._recent.append((now, rows))
+            self._done(_Recent(now, rows, transactions, size))
 
     def read(self, now: float, sighting: Sighting | None) -> SyncStatus:
         """The figures at `now` (monotonic), with what the source said last of itself; None: it can't be asked."""
         with self._lock:
             self._lag.sighted(sighting)
-            while self._recent and self._recent[0][0] < now - WINDOW_SECONDS:
+            while self._recent and self._recent[0].at < now - LONG_WINDOW_SECONDS:
                 self._recent.popleft()
-            rate = sum(rows for _, rows in self._recent) / WINDOW_SECONDS
+            recent = [one for one in self._recent if one.at >= now - WINDOW_SECONDS]
             lag = None
             if self.location is not None:
                 lag = self._lag.read(self.location.position, now, behind=self.behind)
             return SyncStatus(
                 location=self.location,
                 rows=self.rows,
-                rows_per_second=rate,
+                rows_per_second=sum(one.rows for one in recent) / WINDOW_SECONDS,
                 batches=self.batches,
                 lag_seconds=lag,
                 missing=self.missing,
@@ -95,4 +150,25 @@ class Meter:
                 tables=dict(self.tables),
                 safe_mode=self.safe_mode,
                 skipped=dict(self.skipped),
+                transactions=self.transactions,
+                transactions_per_second=sum(one.transactions for one in recent) / WINDOW_SECONDS,
+                bytes=self.bytes,
+                bytes_per_second=sum(one.bytes for one in recent) / WINDOW_SECONDS,
+                pace=sum(one.bytes for one in self._recent) / LONG_WINDOW_SECONDS,
+                table_lag=self._table_lag(lag, now),
+                batch_seconds=self.batch_seconds.read(),
+                checkpoint_intervals=self.intervals.read(),
             )
+
+    def _done(self, recent: _Recent) -> None:
+        self.transactions += recent.transactions
+        self.bytes += recent.bytes
+        self._recent.append(recent)
+
+    def _table_lag(self, lag: float | None, now: float) -> dict[str, float | None]:
+        """A table that is held falls behind by the source's clock; all others are as far as the source."""
+        lags: dict[str, float | None] = dict.fromkeys(self.tables, lag)
+        clock = self._lag.clock(now)
+        for table, commit_time in self._held.items():
+            lags[table] = max(0.0, clock - commit_time) if clock is not None and commit_time else None
+        return lags

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Condition, Lock
 
+from unshard.metrics.events import count_own
 from unshard.sync.batch import BatchPlan
 from unshard.sync.ledger import Report
-from unshard.target.gate import Gate
+from unshard.target.gate import WAITED, Gate
 
 RunBatch = Callable[[BatchPlan], list[Report]]
 _ROUNDING = 1e-6
@@ -53,8 +54,10 @@ class Throttle:
         """An even share of the limits, until the end of the block; waits while others hold too much of them."""
         with self._changed:
             self._claimants += 1
+            begun = time.monotonic()
             while not self._fits(share := self._even()):
                 self._changed.wait()
+            count_own(WAITED, time.monotonic() - begun)
             self._granted.append(share)
         try:
             yield share
@@ -101,4 +104,5 @@ class Pacer:
             self._free_at = max(self._free_at, now - seconds) + rows / self.rate
             pause = self._free_at - now
         if pause > 0:
+            count_own(WAITED, pause)
             self.sleep(pause)

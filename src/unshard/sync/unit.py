@@ -17,7 +17,7 @@ from threading import Event
 
 from unshard.crash_point import reach
 from unshard.errors import SyncError, TargetError, UnshardError, Where
-from unshard.log import logger
+from unshard.log import fields, logger
 from unshard.model.position import Location, Position
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
@@ -229,7 +229,8 @@ class SyncUnit:
             plan = self.planner.plan(work, (), self.journal.epoch, 0)
             account = pass_over(plan, self.rules.passes_over, Where(source=self.source, position=str(plan.begin)))
             self.journal.owe(account)
-            self.meter.passed(account)
+            extent = work.extent
+            self.meter.passed(account, time.monotonic(), transactions=extent.transactions, size=extent.size)
             if work.xid:
                 self._standing.cross_xa(work.end, xid=work.xid)
         self._standing.arrive(work.end)
@@ -309,14 +310,20 @@ class SyncUnit:
         self._standing.close(work.end, account, work.xid)
 
     def _applied(self, plan: BatchPlan, work: Rows) -> Account:
-        """Run the batch; what became of all of it, which adds up."""
+        """Run the batch; what became of all of it, which adds up. Lines of the log tell meanwhile which batch it is."""
+        with fields(batch=f"{plan.epoch}/{plan.batch_id}"):
+            return self._in_balance(plan, work)
+
+    def _in_balance(self, plan: BatchPlan, work: Rows) -> Account:
         where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
         begun = time.monotonic()
         try:
             reports = self.run_batch(plan)
         except UnshardError as error:
             raise located(plan, error).at(source=self.source, position=where.position) from error
-        self._flow = self._flow.after(work.extent.size, time.monotonic() - begun)
+        seconds = time.monotonic() - begun
+        self._flow = self._flow.after(work.extent.size, seconds)
+        self.meter.batch_seconds.observe(seconds)
         total, skipped = balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)
         targets = plan.targets()
         named = {str(targets[target].name): entry for target, entry in total.items()}
@@ -325,10 +332,11 @@ class SyncUnit:
                 log = logger("sync", source=self.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
         account = Account(named, by_rule(skipped, self.rules.passes_over))
-        self.meter.applied(account, work.extent.last_timestamp, time.monotonic())
+        counts = {"transactions": work.extent.transactions, "size": work.extent.size}
+        self.meter.applied(account, work.extent.last_timestamp, time.monotonic(), **counts)
         for report in reports:
-            for step, seconds in report.seconds.items():
-                self.meter.steps[step] = self.meter.steps.get(step, 0.0) + seconds
+            for step, spent in report.seconds.items():
+                self.meter.steps[step] = self.meter.steps.get(step, 0.0) + spent
         return account
 
     def _wait(self) -> None:

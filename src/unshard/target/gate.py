@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 
 import MySQLdb
 
+from unshard.metrics.events import count_own
 from unshard.model.table import quote_name
 
+WAITED = "unshard_throttle_wait_seconds_total"
 T = TypeVar("T")
 _BURST = 250_000
 _TRIED = 8
@@ -60,7 +62,9 @@ class Gate:
         with self._slot(connection):
             found = operation(connection)
         with suppress(MySQLdb.Error):
-            time.sleep(self.pay(connection, rows(found)))
+            pause = self.pay(connection, rows(found))
+            count_own(WAITED, pause)
+            time.sleep(pause)
         return found
 
     def pay(self, connection: Any, rows: int) -> float:
@@ -83,7 +87,9 @@ class Gate:
         if not self.connections:
             yield
             return
+        begun = time.monotonic()
         name = self._take(connection)
+        count_own(WAITED, time.monotonic() - begun)
         try:
             yield
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Lock, Thread
 
 from unshard.errors import UnshardError
 from unshard.mysql.connection import LOOK_SECONDS, Endpoint, session
@@ -18,26 +18,28 @@ WAIT_SECONDS = 0.2
 
 @dataclass(slots=True)
 class UpstreamWatch:
-    """The source's newest position as last seen. Used by one thread; while the source is away it knows nothing."""
+    """The source's newest position as last seen. While the source is away it knows nothing. Any thread may look."""
 
     endpoint: Endpoint = field(repr=False)
     _seen: Upstream | None = None
     _due: float = 0.0
     _asking: Thread | None = None
+    _looking: Lock = field(default_factory=Lock)
 
     def look(self) -> Upstream | None:
         """The source as it was at its last answer, REFRESH_SECONDS ago where it answers at once; None without one.
 
         Takes WAIT_SECONDS at most: a source that is slow to answer doesn't hold up what is shown of others.
         """
-        if self._asking is None and time.monotonic() >= self._due:
-            self._asking = Thread(target=self._ask, name="watch", daemon=True)
-            self._asking.start()
-        if self._asking is not None:
-            self._asking.join(WAIT_SECONDS)
-            if not self._asking.is_alive():
-                self._asking = None
-        return self._seen
+        with self._looking:
+            if self._asking is None and time.monotonic() >= self._due:
+                self._asking = Thread(target=self._ask, name="watch", daemon=True)
+                self._asking.start()
+            if self._asking is not None:
+                self._asking.join(WAIT_SECONDS)
+                if not self._asking.is_alive():
+                    self._asking = None
+            return self._seen
 
     def _ask(self) -> None:
         self._seen = self._look()

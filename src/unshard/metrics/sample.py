@@ -1,0 +1,108 @@
+"""Samples, and the text in which Prometheus reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from unshard.metrics.metric import Metric
+from unshard.metrics.registry import METRICS
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """What a histogram counted: by bucket, not yet added up, the last one beyond all bounds; and their sum."""
+
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series' value now. `labels` are just those of the metric."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float | Distribution
+
+
+@dataclass(slots=True)
+class Histogram:
+    """Counts values by bucket. Written and read by any thread."""
+
+    buckets: Sequence[float]
+    _counts: list[int] = field(init=False)
+    _total: float = 0.0
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._counts = [0] * (len(self.buckets) + 1)
+
+    def observe(self, value: float) -> None:
+        place = next((place for place, bound in enumerate(self.buckets) if value <= bound), len(self.buckets))
+        with self._lock:
+            self._counts[place] += 1
+            self._total += value
+
+    def read(self) -> Distribution:
+        with self._lock:
+            return Distribution(tuple(self._counts), self._total)
+
+
+def exposition(samples: Iterable[Sample]) -> bytes:
+    """The samples in Prometheus' text format, metrics in the registry's order, each with its help.
+
+    Raises LookupError for a sample that the registry doesn't have, or has with other labels: a bug.
+    """
+    found: dict[str, dict[tuple[str, ...], float | Distribution]] = {}
+    for sample in samples:
+        metric = METRICS[sample.name]
+        if set(sample.labels) != set(metric.labels):
+            raise LookupError(f"{sample.name} has labels {metric.labels}, not {tuple(sample.labels)}")
+        key = tuple(sample.labels[name] for name in metric.labels)
+        found.setdefault(sample.name, {})[key] = sample.value
+    lines: list[str] = []
+    for name, metric in METRICS.items():
+        if name in found:
+            lines += [f"# HELP {name} {_help(metric.help)}", f"# TYPE {name} {metric.kind}"]
+            for values, value in found[name].items():
+                lines += _series(metric, dict(zip(metric.labels, values, strict=True)), value)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _series(metric: Metric, labels: Mapping[str, str], value: float | Distribution) -> list[str]:
+    if not isinstance(value, Distribution):
+        return [f"{metric.name}{_labels(labels)} {_number(value)}"]
+    lines, count = [], 0
+    for bound, here in zip((*metric.buckets, math.inf), value.counts, strict=True):
+        count += here
+        lines.append(f"{metric.name}_bucket{_labels({**labels, 'le': _number(bound)})} {count}")
+    lines.append(f"{metric.name}_sum{_labels(labels)} {_number(value.total)}")
+    lines.append(f"{metric.name}_count{_labels(labels)} {count}")
+    return lines
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    """Also a name that is no valid text (a lone surrogate) must not break the page."""
+    whole = value.encode(errors="replace").decode()
+    return whole.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _help(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", " ")
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) else repr(float(value))

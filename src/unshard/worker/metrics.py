@@ -1,0 +1,220 @@
+"""Samples of what a worker does: read from the units' own figures when `/metrics` is asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from unshard.api.stage import Stage
+from unshard.api.status import UnresolvedGroup
+from unshard.errors import UnshardError
+from unshard.log import known_fields
+from unshard.metrics import Sample
+from unshard.metrics.events import EVENTS, Events, count_own
+from unshard.model.position import Position
+from unshard.model.progress import Progress
+from unshard.relay.unit import RelayStatus
+from unshard.source.upstream import Upstream
+from unshard.sync.ledger import Entry
+from unshard.sync.status import SyncStatus
+from unshard.worker.status import SubtaskStatus
+
+STAGES = {Stage.NEW: 1, Stage.RUNNING: 2, Stage.PAUSED: 3, Stage.STOPPED: 4, Stage.FINISHED: 5}
+STAGES |= {Stage.PAUSING: 2, Stage.STOPPING: 2, Stage.RESUMING: 2}
+"""DM's numbers; a stage that is passed through counts as the one that goes on until then."""
+
+GONE = frozenset({Stage.STOPPED, Stage.FINISHED})
+EXITS = {
+    "dump": "dm_dumpling_exit_with_error_count",
+    "load": "dm_loader_exit_with_error_count",
+    "sync": "dm_syncer_exit_with_error_count",
+}
+_RELAY_EXIT = "dm_relay_exit_with_error_count"
+_CORRUPT = ("dm_relay_data_corruption", frozenset({"RELAY-003", "RELAY-004", "RELAY-005", "RELAY-015", "BINLOG-001"}))
+_WRITE = ("dm_relay_write_error_count", frozenset({"RELAY-013", "RELAY-014", "RELAY-016"}))
+_OPERATE = "dm_worker_operate_error"
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskSeen:
+    """One task on the worker's source, as it is now. `groups` are sharding DDLs that wait."""
+
+    task: str
+    source: str
+    stage: Stage
+    status: SubtaskStatus
+    upstream: Upstream | None = None
+    groups: tuple[UnresolvedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RelaySeen:
+    """A source's relay as it is now, and the folder that it writes to."""
+
+    source: str
+    status: RelayStatus
+    directory: Path
+    upstream: Upstream | None = None
+
+
+def count_exit(unit: str, error: UnshardError) -> None:
+    """A unit ended by that error: `dump`, `load` or `sync` of the task and source of this thread (`log.fields`)."""
+    if unit in EXITS:
+        count_own(EXITS[unit], resumable_err=_flag(error.retryable))
+
+
+def count_relay_exit(source: str, error: UnshardError) -> None:
+    """The source's relay stopped by that error."""
+    EVENTS.count(_RELAY_EXIT, source_id=source, resumable_err=_flag(error.retryable))
+    for name, codes in (_CORRUPT, _WRITE):
+        if error.code in codes:
+            EVENTS.count(name, source_id=source)
+
+
+def count_operation(kind: str) -> None:
+    """An operation failed: SourceBound, RelaySource, Start, Stop, Pause, Resume, AutoResume, Update, Delete."""
+    EVENTS.count(_OPERATE, worker=str(known_fields().get("worker", "")), type=kind)
+
+
+def worker_samples(
+    worker: str,
+    subtasks: Iterable[SubtaskSeen],
+    relays: Iterable[RelaySeen],
+    events: Events = EVENTS,
+    now: datetime | None = None,
+) -> Iterator[Sample]:
+    """Every series of this worker. Those of a subtask that is stopped or finished are not given any more."""
+    for subtask in subtasks:
+        if subtask.stage not in GONE:
+            yield from _subtask(worker, subtask, events, now or datetime.now(UTC))
+    for relay in relays:
+        yield from _relay(relay, events)
+    for (name, labels), count in events.values(_OPERATE).items():
+        yield Sample(name, dict(labels), count)
+
+
+def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> Iterator[Sample]:
+    own = {"task": seen.task, "source_id": seen.source}
+    here = {**own, "worker": worker}
+    status = seen.status
+    yield Sample("dm_worker_task_state", here, STAGES[seen.stage])
+    yield Sample("unshard_unit_seconds", {**own, "unit": status.unit}, status.unit_seconds)
+    for name in ("unshard_retries_total", "unshard_throttle_wait_seconds_total"):
+        yield Sample(name, own, events.value(name, **own))
+    for name in EXITS.values():
+        for flag in ("true", "false"):
+            labels = {**own, "resumable_err": flag}
+            yield Sample(name, labels, events.value(name, **labels))
+    if status.progress is not None:
+        yield from (_dump if status.unit == "dump" else _load)(own, status.progress)
+    if status.sync is not None:
+        yield from _sync(own, here, status.sync, status.backlog_bytes)
+        if status.sync.location is not None:
+            yield from _places("dm_syncer", "syncer", own, status.sync.location.position, seen.upstream)
+        yield Sample("dm_syncer_shard_lock_resolving", own, len(seen.groups) > 0)
+    for group in seen.groups:
+        yield from _group(own, group, now)
+
+
+def _dump(own: Labels, progress: Progress) -> Iterator[Sample]:
+    yield Sample("dumpling_dump_finished_rows", own, progress.rows_done)
+    yield Sample("dumpling_dump_estimate_total_rows", own, progress.rows_total_estimate)
+    yield Sample("unshard_dump_bytes", own, progress.bytes_done)
+    yield from _states("unshard_dump_tables", own, progress.tables_done, progress.tables_total)
+
+
+def _load(own: Labels, progress: Progress) -> Iterator[Sample]:
+    yield Sample("unshard_load_rows", own, progress.rows_done)
+    yield from _states("unshard_load_bytes", own, progress.bytes_done, progress.bytes_total)
+    yield from _states("unshard_load_tables", own, progress.tables_done, progress.tables_total)
+
+
+def _states(name: str, own: Labels, finished: float, total: float) -> Iterator[Sample]:
+    yield Sample(name, {**own, "state": "finished"}, finished)
+    yield Sample(name, {**own, "state": "total"}, total)
+
+
+def _sync(own: Labels, here: Labels, sync: SyncStatus, backlog: int | None) -> Iterator[Sample]:
+    yield Sample("unshard_sync_lag_known", own, sync.lag_seconds is not None)
+    if sync.lag_seconds is not None:
+        yield Sample("dm_syncer_replication_lag_gauge", here, sync.lag_seconds)
+    if backlog is not None:
+        yield Sample("unshard_sync_backlog_bytes", own, backlog)
+        if sync.pace or not backlog:
+            yield Sample("dm_syncer_remaining_time", here, backlog / sync.pace if backlog else 0)
+    for table, lag in sync.table_lag.items():
+        if lag is not None:
+            yield Sample("unshard_sync_table_lag_seconds", {**own, **_target(table)}, lag)
+    yield Sample("dm_syncer_finished_transaction_total", here, sync.transactions)
+    yield Sample("unshard_sync_bytes_total", own, sync.bytes)
+    yield Sample("unshard_sync_safe_mode", own, bool(sync.safe_mode))
+    for stage, seconds in sync.step_seconds.items():
+        yield Sample("unshard_sync_stage_seconds_total", {**own, "stage": stage}, seconds)
+    if sync.batch_seconds is not None:
+        yield Sample("unshard_sync_batch_seconds", own, sync.batch_seconds)
+    if sync.checkpoint_intervals is not None:
+        yield Sample("dm_syncer_flush_checkpoints_time_interval", here, sync.checkpoint_intervals)
+    for table, entry in sync.tables.items():
+        yield from _ledger(own, here, _target(table), entry)
+    for (table, rule), events in sync.skipped.items():
+        yield Sample("unshard_sync_passed_over_events_total", {**own, "source_table": table, "rule": rule}, events)
+
+
+def _ledger(own: Labels, here: Labels, table: Labels, entry: Entry) -> Iterator[Sample]:
+    for kind, count in (("insert", entry.inserted), ("update", entry.updated), ("delete", entry.deleted)):
+        yield Sample("dm_syncer_finished_jobs_total", {**here, **table, "type": kind}, count)
+    for fate in ("decoded", "filtered", "compacted", "missing"):
+        yield Sample("unshard_sync_changes_total", {**own, **table, "fate": fate}, entry.counts[fate])
+    for rule, count in entry.rules.items():
+        yield Sample("unshard_sync_left_out_total", {**own, **table, "rule": rule}, count)
+
+
+def _target(table: str) -> dict[str, str]:
+    schema, _, name = table.partition(".")
+    return {"target_schema": schema, "target_table": name}
+
+
+def _group(own: Labels, group: UnresolvedGroup, now: datetime) -> Iterator[Sample]:
+    here = {**own, "table": group.target}
+    yield Sample("dm_syncer_unsynced_table_number", here, len(group.unsynced))
+    if group.since:
+        since = datetime.fromisoformat(group.since)
+        since = since if since.tzinfo else since.replace(tzinfo=UTC)
+        yield Sample("unshard_shard_lock_age_seconds", here, max(0.0, (now - since).total_seconds()))
+
+
+def _relay(seen: RelaySeen, events: Events) -> Iterator[Sample]:
+    own, status = {"source_id": seen.source}, seen.status
+    yield Sample("unshard_relay_stage", own, STAGES[Stage(status.stage)])
+    yield Sample("unshard_relay_received_bytes_total", own, status.received_bytes)
+    yield Sample("dm_relay_read_error_count", own, status.reconnects)
+    for name, _ in (_CORRUPT, _WRITE):
+        yield Sample(name, own, events.value(name, **own))
+    for flag in ("true", "false"):
+        labels = {**own, "resumable_err": flag}
+        yield Sample(_RELAY_EXIT, labels, events.value(_RELAY_EXIT, **labels))
+    if status.location is not None:
+        yield from _places("dm_relay", "relay", own, status.location.position, seen.upstream)
+    uuid, _, number = status.sub_directory.rpartition(".")
+    if number.isdigit():
+        yield Sample("dm_relay_sub_dir_index", {**own, "node": "relay", "uuid": uuid}, int(number))
+    if seen.directory.exists():
+        space = shutil.disk_usage(seen.directory)
+        yield Sample("dm_relay_space", {**own, "type": "capacity"}, space.total)
+        yield Sample("dm_relay_space", {**own, "type": "available"}, space.free)
+
+
+def _places(prefix: str, node: str, own: Labels, at: Position, upstream: Upstream | None) -> Iterator[Sample]:
+    ends = {node: at} if upstream is None else {node: at, "master": upstream.location.position}
+    for name, position in ends.items():
+        yield Sample(f"{prefix}_binlog_file", {**own, "node": name}, position.number)
+        yield Sample(f"{prefix}_binlog_pos", {**own, "node": name}, position.offset)
+
+
+def _flag(yes: bool) -> str:
+    return "true" if yes else "false"
