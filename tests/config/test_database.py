@@ -11,6 +11,7 @@ from unshard.config import DatabaseConfig
 from unshard.errors import ConfigError
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.tls import Material, Tls
 
 SERVER = {"host": "h", "port": 3306, "user": "u"}
 
@@ -86,5 +87,5 @@ def test_an_endpoint_has_it_all(tmp_path: Path) -> None:
         session={"a": "1"},
         security={"ssl-ca": "ca.pem", "ssl-cert": "", "ssl-key": ""},
     )
-    assert to_endpoint(config) == Endpoint("h", 3306, "u", "geheim", (("a", "1"),), (("ca", "ca.pem"),))
+    assert to_endpoint(config) == Endpoint("h", 3306, "u", "geheim", (("a", "1"),), Tls(Material("ca.pem")))
     assert "geheim" not in repr(to_endpoint(config))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from unshard.config import load_source, load_task, plan_subtasks
+from unshard.config.database import SecurityConfig
 from unshard.config.keys import section_of
 from unshard.config.reference import render
 from unshard.config.section import Later, NoEffect, Section
@@ -49,10 +50,11 @@ def acting_keys(model: type[Section]) -> set[str]:
 
 def test_the_examples_show_every_key_that_acts() -> None:
     later = {"validators", "validator-config-name"}
+    tls = {"security", "session"} | {name.replace("_", "-") for name in SecurityConfig.model_fields}
     for file, model in (("task.yaml", TaskConfig), ("source-1.yaml", SourceConfig)):
-        shown = set(re.findall(r"([a-z][a-z_-]*)[:,\s]", (EXAMPLES / file).read_text()))
+        shown = set(re.findall(r"([a-z][a-z0-9_-]*)[:,\s]", (EXAMPLES / file).read_text()))
         assert acting_keys(model) - shown - INSTEAD - later == {"experimental"} & acting_keys(model) | (
-            {"security", "session", "ssl-ca", "ssl-cert", "ssl-key"} if model is SourceConfig else set()
+            tls if model is SourceConfig else set()
         )
 
 

@@ -28,9 +28,6 @@ REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("collation_compatible", "strict"),
     ("remove-meta", True),
     ("experimental.async-checkpoint-flush", True),
-    ("target-database.security.ssl-ca-bytes", "x"),
-    ("target-database.security.ssl-cert-base64", "x"),
-    ("target-database.security.cert-allowed-cn", ["x"]),
     ("mydumpers.d.extra-args", "--consistency snapshot"),
     ("mydumpers.d.extra-args", "--no-views=false"),
     ("mydumpers.d.extra-args", "--no-schemas"),
@@ -173,12 +170,11 @@ def marked(model: type[Section], kind: type, seen: set[type[Section]]) -> Iterat
 
 
 def test_every_mark_on_a_key_of_a_task_has_a_case_here() -> None:
-    """Inline TLS texts and validator settings are many of a kind: one case of each kind stands for them."""
-    kinds = ("ssl-", "cert-")
+    """Validator settings are many of a kind: one case stands for them."""
     validator = set(marked(TaskConfig.model_fields["validators"].annotation.__args__[1], Later, set()))  # type: ignore[union-attr]
     refused = {path.rpartition(".")[2] for path, _ in REFUSED_IN_TASK}
     missing = set(marked(TaskConfig, Later, set())) - refused - validator
-    assert {name for name in missing if not name.startswith(kinds)} == set()
+    assert missing == set()
     told = {path.rpartition(".")[2] for path, _ in WITHOUT_EFFECT}
     assert set(marked(TaskConfig, NoEffect, set())) - told == set()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
 from unshard.config.secret import read_secret
-from unshard.config.section import NoEffect, Section, later
+from unshard.config.section import NoEffect, Section
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _UTC = frozenset({"+00:00", "-00:00", "utc", "+0:00"})
@@ -19,36 +20,56 @@ _OWNED = {
     "character_set_connection": "sessions talk utf8mb4",
     "character_set_results": "sessions talk utf8mb4",
 }
-_INLINE = later("")
+_PARTS = ("ca", "cert", "key")
 
 
 class SecurityConfig(Section):
-    """TLS of one connection: files on the machine that runs the task."""
+    """TLS of one connection: files on the machine that runs the task, read for each new connection, or PEM inline."""
 
     ssl_ca: str = Field(
         default="", description="File of the certificate authority that the server's certificate is held to."
     )
     ssl_cert: str = Field(default="", description="File of the client certificate; goes with `ssl-key`.")
     ssl_key: str = Field(default="", description="File of the client certificate's private key.")
-    ssl_ca_bytes: Annotated[str, _INLINE] = Field(
-        default="", repr=False, description="The authority's PEM text inline."
+    ssl_ca_bytes: str = Field(default="", repr=False, description="The authority's PEM text inline.")
+    ssl_cert_bytes: str = Field(default="", repr=False, description="The certificate's PEM text inline.")
+    ssl_key_bytes: str = Field(
+        default="", repr=False, description="The key's PEM text inline; it is kept in memory, never in a file."
     )
-    ssl_cert_bytes: Annotated[str, _INLINE] = Field(
-        default="", repr=False, description="The certificate's PEM text inline."
-    )
-    ssl_key_bytes: Annotated[str, _INLINE] = Field(default="", repr=False, description="The key's PEM text inline.")
-    ssl_ca_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The authority in base64.")
-    ssl_cert_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The certificate in base64.")
-    ssl_key_base64: Annotated[str, _INLINE] = Field(default="", repr=False, description="The key in base64.")
-    cert_allowed_cn: Annotated[tuple[str, ...], later(())] = Field(
-        default=(), description="Common names that the peer's certificate may carry."
+    ssl_ca_base64: str = Field(default="", repr=False, description="The authority's PEM text in base64.")
+    ssl_cert_base64: str = Field(default="", repr=False, description="The certificate's PEM text in base64.")
+    ssl_key_base64: str = Field(default="", repr=False, description="The key's PEM text in base64.")
+    cert_allowed_cn: tuple[str, ...] = Field(
+        default=(), description="Common names that the server's certificate may carry; empty: any. Needs an authority."
     )
 
     @model_validator(mode="after")
-    def _pair(self) -> SecurityConfig:
-        if bool(self.ssl_cert) != bool(self.ssl_key):
+    def _fit(self) -> SecurityConfig:
+        for part in _PARTS:
+            given = [name for name in _forms(part) if getattr(self, name.replace("-", "_"))]
+            if len(given) > 1:
+                raise ValueError(f"{' and '.join(given)} say the same; keep one")
+            if given and given[0] != f"ssl-{part}" and "-----BEGIN " not in self.pem(part)[1]:
+                raise ValueError(f"{given[0]} is no PEM text: it begins with -----BEGIN, in base64 with LS0tLS1CRUdJTi")
+        if any(self.pem("cert")) != any(self.pem("key")):
             raise ValueError("ssl-cert and ssl-key go together; set both or neither")
+        if self.cert_allowed_cn and not any(self.pem("ca")):
+            raise ValueError("cert-allowed-cn needs ssl-ca: without an authority no certificate's name can be trusted")
         return self
+
+    def pem(self, part: str) -> tuple[str, str]:
+        """Path and text of `ca`, `cert` or `key`; one of the two is "", or both."""
+        path, text, coded = (str(getattr(self, name.replace("-", "_"))) for name in _forms(part))
+        if coded:
+            try:
+                text = base64.b64decode("".join(coded.split()), validate=True).decode()
+            except ValueError:
+                text = "no base64"
+        return path, text
+
+
+def _forms(part: str) -> tuple[str, str, str]:
+    return f"ssl-{part}", f"ssl-{part}-bytes", f"ssl-{part}-base64"
 
 
 class DatabaseConfig(Section):

@@ -11,7 +11,7 @@ from unshard.config.section import NOT_SUPPORTED
 from unshard.errors import ConfigError, Where
 
 KeyPath = tuple[str | int, ...]
-_SECRET = frozenset({"password", "session", "extra-args", "conf", "token", "sha256"})
+_SECRET = frozenset({"password", "session", "extra-args", "conf", "token", "sha256", "security"})
 """Keys whose value is never shown: it is a password, or may have one inside."""
 
 _REMEDIES = {

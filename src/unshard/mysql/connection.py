@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from MySQLdb.constants import CLIENT
 
 from unshard.errors import SourceError, TargetError, UnshardError
 from unshard.mysql.failures import Failure, failure_of
+from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, seen_certificate
 
 Side = Literal["source", "target"]
 
@@ -27,6 +29,11 @@ _OTHER = "{prefix}-004"
 _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
 
 _TIMEOUT_SECONDS = 10
+_NOT_REACHED, _TLS_FAULT = 2003, 2026  # the C driver's own numbers
+
+_CERTIFICATES = 8
+_seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
+"""Certificates that were found right, by the server that showed them: there may be several behind one address."""
 
 STATEMENT_SECONDS = 70 * 60
 ROWS_SECONDS = 5 * 60
@@ -50,7 +57,7 @@ class Endpoint:
     user: str
     password: str = field(default="", repr=False)
     session: tuple[tuple[str, str], ...] = ()
-    ssl: tuple[tuple[str, str], ...] = ()
+    tls: Tls | None = None
     patience_seconds: int = STATEMENT_SECONDS
 
     def with_session(self, **variables: str) -> Endpoint:
@@ -68,28 +75,62 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     options: dict[str, Any] = {}
     if not text:
         options = {"conv": {}, "use_unicode": False}
-    if endpoint.ssl:
-        options["ssl"] = dict(endpoint.ssl)
     variables = {"time_zone": "+00:00", **dict(endpoint.session)}
     begin = "SET " + ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
+    options |= {
+        "host": endpoint.host,
+        "port": endpoint.port,
+        "user": endpoint.user,
+        "password": endpoint.password,
+        "charset": "utf8mb4",
+        "autocommit": True,
+        "connect_timeout": _TIMEOUT_SECONDS,
+        "read_timeout": min(patience_seconds, endpoint.patience_seconds),
+        "write_timeout": min(patience_seconds, endpoint.patience_seconds),
+        "init_command": begin,
+        "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
+        "local_infile": False,
+    }
     try:
-        return MySQLdb.connect(
-            host=endpoint.host,
-            port=endpoint.port,
-            user=endpoint.user,
-            password=endpoint.password,
-            charset="utf8mb4",
-            autocommit=True,
-            connect_timeout=_TIMEOUT_SECONDS,
-            read_timeout=min(patience_seconds, endpoint.patience_seconds),
-            write_timeout=min(patience_seconds, endpoint.patience_seconds),
-            init_command=begin,
-            client_flag=CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS,
-            local_infile=False,
-            **options,
-        )
+        return _secured(endpoint, options) if endpoint.tls is not None else MySQLdb.connect(**options)
     except MySQLdb.Error as error:
         raise server_error(error, endpoint, side, begin) from error
+
+
+def _secured(endpoint: Endpoint, options: dict[str, Any]) -> Any:
+    """A connection that is never without TLS. `mysql.tls` tells why certificates are looked at first and pinned."""
+    tls = endpoint.tls
+    assert tls is not None
+    with tls.files() as files:
+        options["ssl"] = files
+        if IS_MARIADB_CLIENT:
+            return _pinned(endpoint, tls, options)
+        if tls.allowed_names:
+            raise MySQLdb.OperationalError(_TLS_FAULT, "cert-allowed-cn needs MariaDB's client library")
+        return MySQLdb.connect(**options, ssl_mode="VERIFY_CA" if tls.ca else "REQUIRED")
+
+
+def _pinned(endpoint: Endpoint, tls: Tls, options: dict[str, Any]) -> Any:
+    """Connect to one of the certificates that were seen; where none fits, look again: there may be a new one."""
+    where = (endpoint.host, endpoint.port, tls)
+    while True:
+        known = _seen.get(where, ())
+        if known:
+            try:
+                with pinned(known) as file:
+                    return MySQLdb.connect(**options, read_default_file=file)
+            except MySQLdb.OperationalError as error:
+                if error.args[0] != _TLS_FAULT:
+                    raise
+                fault = error
+        try:
+            found = seen_certificate(endpoint.host, endpoint.port, tls)
+        except OSError as error:
+            number = _TLS_FAULT if isinstance(error, ssl.SSLError) else _NOT_REACHED
+            raise MySQLdb.OperationalError(number, str(error)) from None
+        if found in known:
+            raise fault
+        _seen[where] = (*known, found)[-_CERTIFICATES:]
 
 
 def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement: str = "") -> UnshardError:

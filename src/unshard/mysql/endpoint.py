@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from unshard.config.database import DatabaseConfig
+from unshard.config.database import DatabaseConfig, SecurityConfig
 from unshard.mysql.connection import Endpoint
+from unshard.mysql.tls import Material, Tls
 
 
 def to_endpoint(database: DatabaseConfig) -> Endpoint:
-    """Where to connect, with the password read. Raises ConfigError CONFIG-004 when it can't be."""
-    security = database.security
-    files = (("ca", security.ssl_ca), ("cert", security.ssl_cert), ("key", security.ssl_key))
+    """Where to connect, with the password read. Raises ConfigError as `DatabaseConfig.secret` does."""
     return Endpoint(
         host=database.host,
         port=database.port,
         user=database.user,
         password=database.secret(),
         session=tuple(database.session.items()),
-        ssl=tuple((name, file) for name, file in files if file),
+        tls=_tls(database.security),
     )
+
+
+def _tls(security: SecurityConfig) -> Tls | None:
+    ca, cert, key = (Material(*security.pem(part)) for part in ("ca", "cert", "key"))
+    return Tls(ca, cert, key, security.cert_allowed_cn) if ca or cert else None

@@ -270,14 +270,14 @@ class ReplicaStream:
 
 
 def _connect(endpoint: Endpoint) -> Any:
-    """A logged-in PyMySQL connection. Without `endpoint.ssl` it is plain, as DM's is; session variables don't apply.
+    """A logged-in PyMySQL connection. Without `endpoint.tls` it is plain, as DM's is; session variables don't apply.
 
     With it, the certificate is checked against `ca` where that is given, the host's name is not (VERIFY_CA).
     """
     encryption: dict[str, Any] = {"ssl_disabled": True}
-    if endpoint.ssl:
-        encryption = {"ssl": {"check_hostname": False, **dict(endpoint.ssl)}}
     try:
+        if endpoint.tls is not None:
+            encryption = {"ssl": endpoint.tls.context()}
         return pymysql.connect(
             host=endpoint.host,
             port=endpoint.port,
@@ -291,6 +291,8 @@ def _connect(endpoint: Endpoint) -> Any:
         )
     except pymysql.MySQLError as error:
         raise _driver_error(error, endpoint) from error
+    except OSError as error:  # TLS files
+        raise _driver_error(pymysql.OperationalError(2026, str(error)), endpoint) from error
 
 
 def _driver_error(error: pymysql.MySQLError, endpoint: Endpoint) -> UnshardError:

@@ -1,0 +1,136 @@
+"""TLS towards a database server, for both drivers: files read anew for each connection, or texts that never touch disk.
+
+A server's certificate is held to the authority and to the common names that are allowed, not to the host's name.
+MariaDB's C driver can't look at a common name, and without its check of the host's name it goes on in the clear where
+a server (or who sits before it) says that it has no TLS. So a first handshake without a login looks at the certificate,
+and connections are pinned to it: a pinned one is never in the clear.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import MySQLdb
+
+_SSL_REQUEST = 0x00000800 | 0x00000200 | 0x00008000  # CLIENT_SSL, PROTOCOL_41, SECURE_CONNECTION
+_UTF8MB4 = 45
+_LARGEST_PACKET = 1 << 24
+_SECONDS = 10
+IS_MARIADB_CLIENT = MySQLdb.get_client_info().startswith("3.")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One PEM: the path of a file, or the text itself. It travels; a path has to be there on every machine."""
+
+    path: str = ""
+    text: str = field(default="", repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.path or self.text)
+
+    @contextmanager
+    def file(self) -> Iterator[str]:
+        """A path that this process can open as long as the block lasts. A text is in memory behind it, not on disk."""
+        if not self.text:
+            yield self.path
+            return
+        number = os.memfd_create("pem", os.MFD_CLOEXEC)
+        try:
+            os.write(number, self.text.encode())
+            yield f"/proc/self/fd/{number}"
+        finally:
+            os.close(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What secures a connection. Without `ca` it is encrypted, but any server is believed."""
+
+    ca: Material = Material()
+    cert: Material = Material()
+    key: Material = Material()
+    allowed_names: tuple[str, ...] = ()
+
+    @contextmanager
+    def files(self) -> Iterator[dict[str, str]]:
+        """Paths under the names that the C driver has for them."""
+        with ExitStack() as stack:
+            named = (("ca", self.ca), ("cert", self.cert), ("key", self.key))
+            yield {name: stack.enter_context(one.file()) for name, one in named if one}
+
+    def context(self) -> ssl.SSLContext:
+        """For sockets of this process. Raises OSError, of which SSLError is one."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED if self.ca else ssl.CERT_NONE
+        with self.files() as files:
+            if "ca" in files:
+                context.load_verify_locations(files["ca"])
+            if "cert" in files:
+                context.load_cert_chain(files["cert"], files["key"])
+        if self.allowed_names:
+            context.sslsocket_class = _held_to(frozenset(self.allowed_names))
+        return context
+
+
+def seen_certificate(host: str, port: int, tls: Tls) -> str:
+    """SHA-1 of the server's certificate, in hex, after it has been held to the authority and to the allowed names.
+
+    No login is sent. Raises OSError: not reachable, no TLS there, or another certificate.
+    """
+    with socket.create_connection((host, port), _SECONDS) as plain:
+        _packet(plain)
+        request = struct.pack("<IIB23x", _SSL_REQUEST, _LARGEST_PACKET, _UTF8MB4)
+        plain.sendall(struct.pack("<I", len(request) | 1 << 24) + request)
+        with tls.context().wrap_socket(plain) as secured:
+            seen = secured.getpeercert(binary_form=True) or b""
+    return hashlib.sha1(seen, usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def pinned(fingerprints: Sequence[str]) -> Iterator[str]:
+    """An options file that lets the C driver take no certificates but these; it reads it when it connects."""
+    with ExitStack() as stack:
+        known = stack.enter_context(Material(text="".join(f"{one}\n" for one in fingerprints)).file())
+        yield stack.enter_context(Material(text=f"[client]\nssl-fplist={known}\n").file())
+
+
+def _packet(plain: socket.socket) -> bytes:
+    length = int.from_bytes(_exactly(plain, 4)[:3], "little")
+    return _exactly(plain, length)
+
+
+def _exactly(plain: socket.socket, count: int) -> bytes:
+    taken = b""
+    while len(taken) < count:
+        piece = plain.recv(count - len(taken))
+        if not piece:
+            raise ConnectionError("the server closed the connection")
+        taken += piece
+    return taken
+
+
+def _held_to(allowed: frozenset[str]) -> type[ssl.SSLSocket]:
+    class HeldSocket(ssl.SSLSocket):
+        def do_handshake(self, block: bool = False) -> None:
+            super().do_handshake(block)
+            certificate: dict[str, Any] = self.getpeercert() or {}
+            found = _common_names(certificate.get("subject", ()))
+            if not allowed.intersection(found):
+                shown = ", ".join(found) or "none"
+                raise ssl.SSLCertVerificationError(f"the certificate's common name ({shown}) is not in cert-allowed-cn")
+
+    return HeldSocket
+
+
+def _common_names(subject: Sequence[Sequence[tuple[str, str]]]) -> list[str]:
+    return [value for part in subject for name, value in part if name == "commonName"]

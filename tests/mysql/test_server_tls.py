@@ -1,0 +1,196 @@
+"""TLS to a real server that asks for client certificates: files and inline texts, names, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unshard.config import DatabaseConfig
+from unshard.errors import SourceError, UnshardError
+from unshard.model.position import Position
+from unshard.mysql.connection import Endpoint, connect, session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import Flavour, Server, identify
+from unshard.source.replica import Begin, ReplicaStream
+from unshard.source.replica_protocol import Request
+from unshard.testing.certificates import Authority
+from unshard.testing.servers import MariadbServer
+
+SERVER = Server(Flavour.MARIADB, (10, 11, 0), "", 1, "no such server")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    made = Authority(tmp_path_factory.mktemp("tls"))
+    made.issue("db-1")
+    made.issue("unshard")
+    return made
+
+
+@pytest.fixture(scope="module")
+def secured(authority: Authority) -> Iterator[MariadbServer]:
+    pair = authority.issue("db-1")
+    with MariadbServer({"ssl_ca": str(authority.ca), "ssl_cert": str(pair.cert), "ssl_key": str(pair.key)}) as server:
+        server.run(
+            "CREATE USER x@'127.0.0.1' IDENTIFIED BY 'geheim' REQUIRE X509",
+            "GRANT ALL ON *.* TO x@'127.0.0.1'",
+        )
+        yield server
+
+
+def endpoint(server: MariadbServer, **security: Any) -> Endpoint:
+    form = {"host": "127.0.0.1", "port": server.port, "user": "x", "password": "geheim", "security": security}
+    return to_endpoint(DatabaseConfig.model_validate(form))
+
+
+def files(authority: Authority) -> dict[str, Any]:
+    folder = authority.ca.parent
+    return {
+        "ssl-ca": str(authority.ca),
+        "ssl-cert": str(folder / "unshard.pem"),
+        "ssl-key": str(folder / "unshard.key"),
+    }
+
+
+def inline(authority: Authority) -> dict[str, Any]:
+    texts = {key: Path(path).read_text() for key, path in files(authority).items()}
+    return {f"{key}-bytes": text for key, text in texts.items()}
+
+
+def coded(authority: Authority) -> dict[str, Any]:
+    texts = {key: Path(path).read_bytes() for key, path in files(authority).items()}
+    return {f"{key}-base64": base64.b64encode(text).decode() for key, text in texts.items()}
+
+
+def cipher(one: Endpoint) -> str:
+    with session(one, "source") as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+        return str(cursor.fetchone()[1])
+
+
+def open_stream(one: Endpoint) -> None:
+    """As far as its login."""
+    ReplicaStream(one, SERVER, Request(Position("mysql-bin.000001", 4), 77, SERVER.uuid)).close()
+
+
+def stream(one: Endpoint) -> None:
+    with session(one, "source") as connection:
+        server = identify(connection)
+    opened = ReplicaStream(one, server, Request(Position("mysql-bin.000001", 4), 77, server.uuid))
+    try:
+        assert isinstance(next(opened.pieces(1.0)), Begin)
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("form", [files, inline, coded])
+def test_both_drivers_show_the_client_certificate(secured: MariadbServer, authority: Authority, form: Any) -> None:
+    one = endpoint(secured, **form(authority))
+    assert cipher(one)
+    assert cipher(pickle.loads(pickle.dumps(one)))
+    stream(one)
+    assert "PRIVATE" not in repr(one)
+
+
+def test_without_a_certificate_the_account_is_refused(secured: MariadbServer, authority: Authority) -> None:
+    for security in ({}, {"ssl-ca": str(authority.ca)}):
+        with pytest.raises(SourceError) as caught:
+            connect(endpoint(secured, **security), "source")
+        assert caught.value.code == "SOURCE-002"
+
+
+def test_the_names_that_are_allowed(secured: MariadbServer, authority: Authority) -> None:
+    right = endpoint(secured, **inline(authority), **{"cert-allowed-cn": ["other", "db-1"]})
+    assert cipher(right)
+    assert cipher(right)
+    stream(right)
+    wrong = endpoint(secured, **inline(authority), **{"cert-allowed-cn": ["db-2"]})
+    for use in (cipher, open_stream):
+        with pytest.raises(SourceError, match="cert-allowed-cn"):
+            use(wrong)
+
+
+def test_a_server_of_another_authority_is_refused(secured: MariadbServer, authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    for security in ({"ssl-ca": str(other.ca)}, {"ssl-ca-bytes": other.ca.read_text()}):
+        whole = {**files(authority), "ssl-ca": "", **security}
+        for more in ({}, {"cert-allowed-cn": ["db-1"]}):
+            one = endpoint(secured, **whole, **more)
+            for use in (cipher, open_stream):
+                with pytest.raises(UnshardError, match=r"(?i)certificate"):
+                    use(one)
+
+
+def test_a_server_without_tls_is_not_talked_to_in_the_clear(source_server: MariadbServer, authority: Authority) -> None:
+    for more in ({}, {"cert-allowed-cn": ["db-1"]}):
+        one = replace(endpoint(source_server, **{"ssl-ca": str(authority.ca)}, **more), user="root", password="")
+        for use in (cipher, open_stream):
+            with pytest.raises(UnshardError):
+                use(one)
+
+
+def test_replaced_files_count_for_new_connections(secured: MariadbServer, authority: Authority, tmp_path: Path) -> None:
+    kept = {key: Path(path).read_bytes() for key, path in files(authority).items()}
+    paths = {key: tmp_path / key for key in kept}
+    for key, path in paths.items():
+        path.write_bytes(kept[key])
+    security = {key: str(path) for key, path in paths.items()}
+    one = endpoint(secured, **security, **{"cert-allowed-cn": ["db-1"]})
+    assert cipher(one)
+    other = Authority(tmp_path, "other").issue("unshard", "stranger")
+    paths["ssl-cert"].write_bytes(other.cert.read_bytes())
+    paths["ssl-key"].write_bytes(other.key.read_bytes())
+    with pytest.raises(UnshardError):
+        cipher(one)
+    fresh = authority.issue("unshard", "fresh")
+    paths["ssl-cert"].write_bytes(fresh.cert.read_bytes())
+    paths["ssl-key"].write_bytes(fresh.key.read_bytes())
+    assert cipher(one)
+
+
+def test_a_server_may_get_a_new_certificate(secured: MariadbServer, authority: Authority) -> None:
+    one = endpoint(secured, **inline(authority), **{"cert-allowed-cn": ["db-1"]})
+    assert cipher(one)
+    authority.issue("db-1")
+    secured.run("FLUSH SSL")
+    assert cipher(one)
+
+
+def test_inline_keys_leave_nothing_behind(secured: MariadbServer, authority: Authority) -> None:
+    one = endpoint(secured, **inline(authority), **{"cert-allowed-cn": ["db-1"]})
+    cipher(one)
+    opened = set(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        cipher(one)
+    assert len(set(os.listdir("/proc/self/fd")) - opened) <= 1
+    assert not [name for number in opened if "memfd:pem" in (name := _target(number))]
+
+
+def _target(number: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("security", "why"),
+    [
+        ({"ssl-ca": "a", "ssl-ca-bytes": "-----BEGIN x"}, "ssl-ca and ssl-ca-bytes say the same"),
+        ({"ssl-ca-bytes": "/etc/ca.pem"}, "ssl-ca-bytes is no PEM text"),
+        ({"ssl-ca-base64": "geheim!"}, "ssl-ca-base64 is no PEM text"),
+        ({"ssl-cert-bytes": "-----BEGIN x"}, "go together"),
+        ({"cert-allowed-cn": ["a"]}, "cert-allowed-cn needs ssl-ca"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(security: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        DatabaseConfig.model_validate({"host": "h", "port": 1, "user": "u", "security": security})
+    assert "geheim" not in str(caught.value)
