@@ -64,12 +64,12 @@ class FakeWorker:
             return None
         try:
             orders = self.master.beat(self._sign())
+            if orders.order != self.order or self._differs(orders.order):
+                self.order = orders.order
+                self._obey()
+                self.master.beat(self._sign())
         except UnshardError:
             return None
-        if orders.order != self.order or self._differs(orders.order):
-            self.order = orders.order
-            self._obey()
-            self.master.beat(self._sign())
         return orders
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
@@ -118,7 +118,7 @@ def _status(brief: SubtaskBrief) -> SubTaskStatus:
 class Rig:
     """A master, its fake workers, and a thread that makes these beat. `checks`: what `check_task` was asked."""
 
-    def __init__(self, url: str, name: str = "m1", lease: float = 0.6, ttl: float = 0.6) -> None:
+    def __init__(self, url: str, name: str = "m1", lease: float = 2.0, ttl: float = 0.6) -> None:
         self.url = url
         self.workers: dict[str, FakeWorker] = {}
         self.checks: list[tuple[str, tuple[str, ...]]] = []

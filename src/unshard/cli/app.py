@@ -103,6 +103,44 @@ def explain(
 
 
 @app.command()
+def master(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The master's file, YAML or DM's TOML.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Name of this master.")] = "",
+    master_addr: Annotated[str, typer.Option("--master-addr", metavar="HOST:PORT", help="Where it listens.")] = "",
+    advertise_addr: Annotated[
+        str, typer.Option("--advertise-addr", metavar="HOST:PORT", help="Where others reach it.")
+    ] = "",
+    data_dir: Annotated[str, typer.Option("--data-dir", metavar="DIR", help="Folder of the default store.")] = "",
+    store: Annotated[str, typer.Option("--store", metavar="URL", help="Database of several masters.")] = "",
+    log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
+    log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
+    secret_key_path: Annotated[
+        str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
+    ] = "",
+) -> None:
+    """Run a master: it keeps sources and tasks, gives sources to workers, and serves `unshard ctl` and the REST API.
+
+    Flags count over the file. Ctrl-C or SIGTERM stops it; tasks go on. Exit code 0: stopped, 1: an error, 2: wrong use.
+    """
+    from unshard.cli.master import run_master
+
+    flags = {
+        "name": name,
+        "master-addr": master_addr,
+        "advertise-addr": advertise_addr,
+        "data-dir": data_dir,
+        "store": store,
+        "log-file": log_file,
+        "log-level": log_level,
+        "secret-key-path": secret_key_path,
+    }
+    given = {key: value for key, value in flags.items() if value}
+    guarded(lambda: run_master(config, given, Console(stderr=True)))
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
     seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,

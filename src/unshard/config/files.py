@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unshard.config.access import AccessFile
-from unshard.config.document import parse_document
+from unshard.config.document import Document, parse_document
 from unshard.config.keys import adopt
 from unshard.config.problems import Problem, from_validation, refuse
 from unshard.config.references import TASK_CHECKS, filter_problems, overlap_problems, source_problems
@@ -41,6 +42,23 @@ def load_access(path: Path | str) -> AccessFile:
     return _parse(AccessFile, _text(path), str(path), ())[0]
 
 
+def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]) -> _Model:
+    """The settings of a process: its file, DM's TOML (`.toml`) or YAML, with what the command line gives over it.
+
+    No file: `path` is empty. Raises as `load_task` does; what the command line gives counts as line 1.
+    """
+    document = Document()
+    if str(path).endswith(".toml"):
+        try:
+            document.data = tomllib.loads(_text(path))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError("CONFIG-003", Where(file=str(path)), str(error)) from None
+    elif path:
+        document = parse_document(_text(path), str(path))
+    document.data.update(given)
+    return _checked(model, document, str(path) or "command line", ())[0]
+
+
 def parse_task(text: str, file: str = "task") -> TaskConfig:
     """The task that a text describes; `file` is its name in errors."""
     task, lines = _parse(TaskConfig, text, file, TASK_CHECKS)
@@ -58,7 +76,12 @@ def parse_source(text: str, file: str = "source") -> SourceConfig:
 def _parse(
     model: type[_Model], text: str, file: str, checks: tuple[_Check, ...]
 ) -> tuple[_Model, Mapping[tuple[str | int, ...], int]]:
-    document = parse_document(text, file)
+    return _checked(model, parse_document(text, file), file, checks)
+
+
+def _checked(
+    model: type[_Model], document: Document, file: str, checks: tuple[_Check, ...]
+) -> tuple[_Model, Mapping[tuple[str | int, ...], int]]:
     data = adopt(model, document.data, (), document)
     problems = document.problems
     for check in checks:

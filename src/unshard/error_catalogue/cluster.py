@@ -59,6 +59,10 @@ MASTER: dict[str, Entry] = {
         "worker {worker} can't take the source: {fault}",
         "name a free worker; `unshard ctl list-member --worker` shows them",
     ),
+    "CLUSTER-013": Entry(
+        "task {task} is not in Sync on this source: its copy has files on this worker",
+        "move the source when the copy is done, or pause the task first",
+    ),
     "CLUSTER-014": Entry(
         "tasks are on this source: {tasks}",
         "stop them first: `unshard ctl stop-task TASK -s {source_id}`",
@@ -76,6 +80,15 @@ MASTER: dict[str, Entry] = {
     "CLUSTER-018": Entry(
         "task {task} is being started by another request",
         "wait for its answer",
+        retryable=True,
+    ),
+    "CLUSTER-019": Entry(
+        "{type} {name}: {fault}",
+        "`unshard ctl list-member` shows the members",
+    ),
+    "CLUSTER-039": Entry(
+        "the worker at {addr} does not answer",
+        "see the cause; `unshard ctl list-member --worker` tells whether the master still hears it",
         retryable=True,
     ),
 }

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from threading import RLock
 
 from unshard.api.orders import WorkerLink
-from unshard.errors import ClusterError, UnshardError
+from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
 from unshard.master.roster import Roster
@@ -28,6 +28,7 @@ class Cluster:
         self._state = State()
         self._loaded = 0
         self._lock = RLock()
+        self._held: frozenset[str] = frozenset()
 
     @property
     def state(self) -> State:
@@ -63,6 +64,24 @@ class Cluster:
         for source, worker in wanted.bind:
             logger("master", source=source).info("bound", worker=worker)
         self.wake(worker for _, worker in wanted.bind)
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Sources whose tasks stand still for a moment, whatever is wanted of them."""
+        return self._held
+
+    @contextmanager
+    def holding(self, source: str) -> Iterator[None]:
+        """Raises ClusterError CLUSTER-016 where the source is being held already."""
+        with self._lock:
+            if source in self._held:
+                raise ClusterError("CLUSTER-016", Where(source), "it is being moved already; wait for that")
+            self._held |= {source}
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held -= {source}
 
     def link(self, worker: str) -> WorkerLink:
         return self.links(self.state.workers[worker].addr)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
+from unshard.errors import ClusterError
 from unshard.master import tables
 from unshard.master.state import MasterRow
 from unshard.master.store import Store, clock, put
@@ -90,13 +91,22 @@ class Election:
                 changed = update(tables.LEADER).where(tables.LEADER.c.epoch == epoch, tables.LEADER.c.id == 1)
                 connection.execute(changed.values(until=0.0))
 
-    def evict(self, *, evicted: bool) -> None:
-        """This master leads no more, or may again; kept over restarts."""
+    def evict(self) -> None:
+        """This master leads no more until `cancel_evict`, also after a restart.
+
+        Raises ClusterError CLUSTER-016 where nobody else could lead: workers would then let their sources go.
+        """
+        if not any(row.alive and not row.evicted and row.name != self.name for row in self.masters()):
+            raise ClusterError("CLUSTER-016", cause="no other master is alive and may lead")
         with self._store.transaction() as connection:
             changed = update(tables.MASTERS).where(tables.MASTERS.c.name == self.name)
-            connection.execute(changed.values(evicted=evicted))
-        if evicted:
-            self.resign()
+            connection.execute(changed.values(evicted=True))
+        self.resign()
+
+    def cancel_evict(self) -> None:
+        """All masters may lead. Any of them may be asked, for it may be that none leads."""
+        with self._store.transaction() as connection:
+            connection.execute(update(tables.MASTERS).values(evicted=False))
 
     def masters(self) -> tuple[MasterRow, ...]:
         with self._store.transaction() as connection:

@@ -7,7 +7,9 @@ from typing import Any
 
 from unshard.api.orders import SourceOrder, SubtaskOrder
 from unshard.api.stage import Stage
+from unshard.config.database import DatabaseConfig
 from unshard.config.files import parse_source, parse_task
+from unshard.config.secret import read_secret
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.config.task import MetaConfig, TaskConfig
@@ -34,14 +36,32 @@ def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
     return with_start(plan_subtask(task_config(state.tasks[row.task]), source), row.start)
 
 
+def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
+    """Whether two sections are the same, whichever form their password is written in.
+
+    A password is kept encrypted where the master has a key, so the text that a user gives differs from the kept one.
+    """
+    if old.model_copy(update={"password": ""}) != new.model_copy(update={"password": ""}):
+        return False
+    return old.password == new.password or opened(old.password) == opened(new.password)
+
+
+def opened(password: str) -> str:
+    """A plain or encrypted password in plain; a reference as it is."""
+    return password if password.startswith(("env:", "file:")) else read_secret(password)
+
+
 def with_start(config: SubtaskConfig, start: str) -> SubtaskConfig:
     if not start:
         return config
     return config.model_copy(update={"start": MetaConfig.model_validate_json(start)})
 
 
-def order_of(state: State, bound: Bound) -> SourceOrder:
-    """All that the worker of that bound is to do. A task that can't be read is left out, and logged."""
+def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
+    """All that the worker of that bound is to do. A task that can't be read is left out, and logged.
+
+    `held`: what runs is to stand still for a moment.
+    """
     row = state.sources[bound.source]
     found = []
     for subtask in state.of_source(bound.source):
@@ -51,7 +71,8 @@ def order_of(state: State, bound: Bound) -> SourceOrder:
         except UnshardError as error:
             logger("master", source=row.name, task=task.name).error("task can't be read", **error.to_dict())
             continue
-        stage = subtask.stage if row.enabled else Stage.STOPPED
+        stage = Stage.PAUSED if held and subtask.stage is Stage.RUNNING else subtask.stage
+        stage = stage if row.enabled else Stage.STOPPED
         kept = subtask.brief
         found.append(SubtaskOrder(task=subtask.task, stage=stage, revision=subtask.revision, config=form, kept=kept))
     return SourceOrder(

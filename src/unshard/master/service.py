@@ -6,32 +6,56 @@ ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Event, Thread
+from typing import Any
 
 from unshard.api.orders import Beat, Orders
+from unshard.api.stage import Stage
 from unshard.api.verbs import (
     CheckTask,
+    Config,
+    ConfigExport,
+    Encrypt,
+    ListMember,
+    LogLevel,
+    OfflineMember,
+    OperateLeader,
     OperateSource,
+    PauseRelay,
     PauseTask,
+    PurgeRelay,
     QueryStatus,
+    ResumeRelay,
     ResumeTask,
+    StartRelay,
     StartTask,
+    StopRelay,
     StopTask,
+    TransferSource,
+    UpdateSource,
+    UpdateTask,
 )
 from unshard.checks.run import check_task
+from unshard.config.cipher import encrypt
 from unshard.config.files import parse_source
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
-from unshard.master.answers import Answer
+from unshard.master.answers import Answer, answer, plain
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
+from unshard.master.files import Files
+from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
+from unshard.master.relays import Relays
 from unshard.master.roster import Roster
 from unshard.master.sources import Ask, Sources, ask
 from unshard.master.state import Bound, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
+from unshard.master.transfer import transfer
+from unshard.master.updates import Updates
 
 WORKER_TTL_SECONDS = 8.0
 _TICKS = 8
@@ -52,7 +76,10 @@ class Master:
         worker_ttl_seconds: float = WORKER_TTL_SECONDS,
         check: Check = check_task,
         ask: Ask = ask,
+        own: Mapping[str, Any] | None = None,
+        level_of: LevelOf | None = None,
     ) -> None:
+        """`own`: its settings without secrets, to show. `level_of`: how to reach the log level of other members."""
         self.name, self.addr = name, addr
         self.election = Election(store, name, addr, lease_seconds)
         self.roster = Roster(worker_ttl_seconds)
@@ -60,6 +87,11 @@ class Master:
         self._tasks = Tasks(self.cluster, check)
         self._sources = Sources(self.cluster, ask)
         self._statuses = Statuses(self.cluster)
+        self._relays = Relays(self.cluster)
+        self._updates = Updates(self.cluster, ask)
+        self.members = Members(self.cluster)
+        self._level_of = level_of
+        self.files = Files(self.cluster, dict(own or {}))
         self._stop = Event()
         self._thread = Thread(target=self._lead, name="leader", daemon=True)
 
@@ -68,6 +100,10 @@ class Master:
         self.cluster.store.open()
         self.step()
         self._thread.start()
+
+    def advertise(self, addr: str) -> None:
+        """The address at which others reach this master; before `start`."""
+        self.addr = self.election.addr = addr
 
     def close(self) -> None:
         """Stop, and give the lease back."""
@@ -108,7 +144,7 @@ class Master:
         bound = cluster.state.bound_to(beat.name)
         if bound is not None and bound.epoch == beat.epoch:
             self._keep(bound, beat)
-        order = order_of(cluster.state, bound) if bound is not None else None
+        order = order_of(cluster.state, bound, held=bound.source in cluster.held) if bound is not None else None
         return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr, order=order)
 
     def check_task(self, request: CheckTask) -> Answer:
@@ -133,9 +169,58 @@ class Master:
         names = (*request.source_id, *(parse_source(text).source_id for text in request.config))
         if request.op == "create":
             return self._sources.create(request)
+        if request.op == "update":
+            return answer(self._updates.source(UpdateSource(config=text)) for text in request.config)
         if request.op == "stop":
             return self._sources.stop(names)
         return self._sources.show(names)
+
+    def update_task(self, request: UpdateTask) -> Answer:
+        return self._updates.task(request)
+
+    def update_source(self, request: UpdateSource) -> Answer:
+        return self._updates.source(request)
+
+    def transfer_source(self, request: TransferSource) -> Answer:
+        return transfer(self.cluster, request)
+
+    def start_relay(self, request: StartRelay) -> Answer:
+        return self._relays.keep(request, Stage.RUNNING)
+
+    def stop_relay(self, request: StopRelay) -> Answer:
+        return self._relays.keep(request, Stage.STOPPED)
+
+    def pause_relay(self, request: PauseRelay) -> Answer:
+        return self._relays.want(request.sources, Stage.PAUSED)
+
+    def resume_relay(self, request: ResumeRelay) -> Answer:
+        return self._relays.want(request.sources, Stage.RUNNING)
+
+    def purge_relay(self, request: PurgeRelay) -> Answer:
+        return self._relays.purge(request)
+
+    def list_member(self, request: ListMember) -> Answer:
+        return self.members.show(request)
+
+    def offline_member(self, request: OfflineMember) -> Answer:
+        return self.members.offline(request)
+
+    def operate_leader(self, request: OperateLeader) -> Answer:
+        return operate_leader(self.cluster, request)
+
+    def config(self, request: Config) -> Answer:
+        return self.files.show(request)
+
+    def config_export(self, request: ConfigExport) -> Answer:
+        del request
+        return self.files.export()
+
+    def encrypt(self, request: Encrypt) -> Answer:
+        """Raises ConfigError where this master has no key."""
+        return plain(ciphertext=encrypt(request.plaintext))
+
+    def log_level(self, request: LogLevel) -> Answer:
+        return self.members.log_level(request, self._level_of)
 
     def _keep(self, bound: Bound, beat: Beat) -> None:
         """Write down what the worker says of its subtasks, where it is new."""

@@ -11,6 +11,7 @@ from unshard.config.source import SourceConfig
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.cluster import Cluster
+from unshard.master.hidden import kept
 from unshard.master.scheduler import worker_fault
 from unshard.master.stages import WAIT_SECONDS
 from unshard.master.state import SourceRow, State
@@ -49,7 +50,7 @@ class Sources:
                     raise ClusterError("CLUSTER-006", Where(name))
             for config, text in configs:
                 relay = Stage.RUNNING if config.enable_relay else Stage.STOPPED
-                writing.put_source(SourceRow(config.source_id, text, config.enable, relay))
+                writing.put_source(SourceRow(config.source_id, kept(text), config.enable, relay))
             if request.worker:
                 self._refuse_worker(state, request.worker)
                 writing.bind(names[0], request.worker)

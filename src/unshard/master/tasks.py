@@ -18,7 +18,8 @@ from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, Where
 from unshard.master.answers import Answer, answer
 from unshard.master.cluster import Cluster
-from unshard.master.orders import source_config, task_config
+from unshard.master.hidden import kept
+from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
 
@@ -62,7 +63,7 @@ class Tasks:
             rows = [SubtaskRow(task.name, name, Stage.RUNNING, 1, start) for name, start in starts.items()]
             with self._cluster.change() as writing:
                 if task.name not in state.tasks:
-                    writing.put_task(TaskRow(task.name, request.task))
+                    writing.put_task(TaskRow(task.name, kept(request.task)))
                 for row in rows:
                     writing.put_subtask(row)
         return {**answer(settle(self._cluster, rows, Stage.RUNNING)), "checkResult": told}
@@ -113,7 +114,7 @@ class Tasks:
             if self._cluster.serving(name) is None:
                 raise ClusterError("CLUSTER-015", Where(name))
         known = state.tasks.get(task.name)
-        if known is not None and task_config(known) != task:
+        if known is not None and not _same(task_config(known), task):
             raise ClusterError("CLUSTER-009", values={"task": task.name})
 
     @contextmanager
@@ -157,6 +158,11 @@ def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow
     if not sources:
         raise ClusterError("CLUSTER-016", cause="name a task, or sources with -s")
     return [row for row in state.subtasks.values() if row.source in sources]
+
+
+def _same(old: TaskConfig, new: TaskConfig) -> bool:
+    there = {"target_database": new.target_database}
+    return same_login(old.target_database, new.target_database) and old.model_copy(update=there) == new
 
 
 def _told(report: Report) -> str:

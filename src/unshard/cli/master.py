@@ -1,0 +1,71 @@
+"""`unshard master`: one master until it is told to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from rich.console import Console
+
+from unshard.cli.stopping import stopped_by_signal
+from unshard.config.cipher import use_key
+from unshard.config.files import load_process
+from unshard.config.master import MasterConfig
+from unshard.config.secret import read_secret
+from unshard.log import LogSettings, configure
+from unshard.master.service import Master
+from unshard.master.store import Store
+from unshard.web.audit import AuditLog
+from unshard.web.master_app import master_app
+from unshard.web.server import WebServer
+from unshard.web.worker_link import WorkerLinks
+
+_HIDDEN = ("token", "store-password")
+
+
+def run_master(file: Path | None, given: Mapping[str, Any], console: Console) -> None:
+    """Serve until SIGINT or SIGTERM. Raises ConfigError, and ClusterError where it can't begin."""
+    config = load_process(MasterConfig, file or "", given)
+    for notice in config.notices:
+        console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
+    configure(LogSettings(Path(config.log_file) if config.log_file else None, config.log_level, config.log_format))
+    use_key(config.secret_key_path)
+    links = WorkerLinks(config, "https" if config.ssl_cert else "http", config.rpc_timeout)
+    master = Master(
+        Store(_store_url(config), read_secret(config.store_password)),
+        links,
+        config.called,
+        lease_seconds=config.leader_lease,
+        worker_ttl_seconds=config.worker_ttl,
+        own=shown(config),
+        level_of=links.level_of,
+    )
+    server = WebServer(master_app(master, AuditLog(config.audit_log), links.client), config, config.master_addr)
+    master.advertise(config.advertise_addr or server.address)
+    stop = Event()
+    with stopped_by_signal(stop):
+        server.start()
+        try:
+            master.start()
+            console.print(f"master {config.called} serves at {server.scheme}://{master.addr}", highlight=False)
+            stop.wait()
+        finally:
+            master.close()
+            server.stop()
+            links.close()
+
+
+def shown(config: MasterConfig) -> dict[str, Any]:
+    """The settings without what is secret."""
+    form = config.model_dump(mode="json", by_alias=True)
+    return {**form, **{name: "******" for name in _HIDDEN if form[name]}}
+
+
+def _store_url(config: MasterConfig) -> str:
+    if config.store:
+        return config.store
+    folder = Path(config.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{folder.absolute() / 'master.db'}"

@@ -1,0 +1,25 @@
+"""Where and how a process logs: the keys that master and worker have alike."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from unshard.config.section import NoEffect, Section
+
+
+class LogConfig(Section):
+    """The log of one process."""
+
+    log_level: Literal["debug", "info", "warn", "error"] = Field(
+        default="info", description="Least weight of a line; `unshard ctl log-level` changes it at run time."
+    )
+    log_file: str = Field(default="", description="File of the log; empty: stderr.")
+    log_format: Literal["text", "json"] = Field(default="text", description="Form of a line.")
+    log_rotate: Annotated[str, NoEffect("the log is parted by size")] = Field(default="", description="Of DM.")
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _level(cls, level: object) -> object:
+        return {"warning": "warn", "fatal": "error"}.get(level, level) if isinstance(level, str) else level

@@ -1,0 +1,77 @@
+"""The files that are in force: shown, exported; templates of tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from unshard.api.verbs import Config
+from unshard.config.files import parse_task
+from unshard.errors import ClusterError, Where
+from unshard.master.answers import Answer, plain
+from unshard.master.cluster import Cluster
+from unshard.master.hidden import hidden, kept
+from unshard.master.relays import known
+from unshard.master.state import TaskRow
+
+
+class Files:
+    """`own`: the settings of this master, without secrets."""
+
+    def __init__(self, cluster: Cluster, own: dict[str, Any]) -> None:
+        self._cluster, self._own = cluster, own
+
+    def show(self, request: Config) -> Answer:
+        """Raises ClusterError CLUSTER-008, 017, 019 for what there is none of."""
+        state = self._cluster.state
+        name = request.name
+        if request.type == "task":
+            if name not in state.tasks:
+                raise ClusterError("CLUSTER-017", values={"task": name})
+            return plain(cfg=hidden(state.tasks[name].text))
+        if request.type == "source":
+            known(state, name)
+            return plain(cfg=hidden(state.sources[name].text))
+        if request.type == "task-template":
+            return plain(cfg=hidden(self.template(name).text))
+        if request.type == "master" and name == self._cluster.election.name:
+            return plain(cfg=_yaml(self._own))
+        if request.type == "worker" and name in state.workers:
+            return plain(cfg=_yaml({"name": name, "advertise-addr": state.workers[name].addr}))
+        fault = "there is none of that name, or it is not this one: ask it by --master-addr"
+        raise ClusterError("CLUSTER-019", values={"type": request.type, "name": name, "fault": fault})
+
+    def export(self) -> Answer:
+        """All files as they are kept, secrets too."""
+        state = self._cluster.state
+        return plain(
+            tasks={name: row.text for name, row in state.tasks.items()},
+            sources={name: row.text for name, row in state.sources.items()},
+            relayWorkers={name: [bound.worker] for name, bound in state.bounds.items()},
+        )
+
+    def template(self, name: str) -> TaskRow:
+        """Raises ClusterError CLUSTER-017."""
+        found = self._cluster.state.templates.get(name)
+        if found is None:
+            raise ClusterError("CLUSTER-017", Where(), "no template has this name", {"task": name})
+        return found
+
+    def put_template(self, text: str, *, overwrite: bool) -> TaskRow:
+        """Keep a task file for later, under the task's name. Raises ClusterError CLUSTER-007; ConfigError."""
+        name = parse_task(text).name
+        with self._cluster.change() as writing:
+            if not overwrite and name in writing.state.templates:
+                raise ClusterError("CLUSTER-007", cause="as a template", values={"task": name})
+            writing.put_template(TaskRow(name, kept(text)))
+        return TaskRow(name, text)
+
+    def drop_template(self, name: str) -> None:
+        self.template(name)
+        with self._cluster.change() as writing:
+            writing.drop_template(name)
+
+
+def _yaml(form: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(form, sort_keys=False, allow_unicode=True))

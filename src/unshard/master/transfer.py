@@ -1,0 +1,60 @@
+"""A source moved to another worker by hand: its tasks end what they have in hand, move, and go on."""
+
+from __future__ import annotations
+
+from unshard.api.stage import Stage, UnitName
+from unshard.api.verbs import TransferSource
+from unshard.errors import ClusterError, Where
+from unshard.master.answers import Answer, plain
+from unshard.master.cluster import Cluster
+from unshard.master.relays import known
+from unshard.master.scheduler import worker_fault
+from unshard.master.stages import WAIT_SECONDS
+from unshard.master.state import Bound, State, SubtaskRow
+
+
+def transfer(cluster: Cluster, request: TransferSource) -> Answer:
+    """Move the source. Raises ClusterError CLUSTER-008, 012, 013 for tasks that are not in Sync, 010.
+
+    The pause is held in memory and written nowhere: a master that dies on the way leaves all as it was, and the next
+    one lets the tasks go on where they are.
+    """
+    source, worker = request.source, request.worker
+    _refuse(cluster, cluster.state, request)
+    bound = cluster.state.bounds.get(source)
+    if bound is not None and bound.worker == worker:
+        return plain()
+    with cluster.holding(source):
+        if cluster.serving(source) is not None and bound is not None:
+            cluster.wake([bound.worker])
+            if not cluster.roster.wait(lambda: _rests(cluster, bound), WAIT_SECONDS):
+                values = {"wanted": "Paused", "found": "Running", "seconds": f"{WAIT_SECONDS:g}"}
+                raise ClusterError("CLUSTER-010", Where(source), values=values)
+        with cluster.change() as writing:
+            _refuse(cluster, writing.state, request)
+            writing.bind(source, worker)
+    cluster.wake([worker, *([bound.worker] if bound is not None else [])])
+    cluster.seat()
+    return plain()
+
+
+def _refuse(cluster: Cluster, state: State, request: TransferSource) -> None:
+    known(state, request.source)
+    fault = worker_fault(state, request.worker, cluster.roster.online())
+    if fault and state.worker_of(request.source) != request.worker:
+        raise ClusterError("CLUSTER-012", values={"worker": request.worker, "fault": fault})
+    for row in state.of_source(request.source):
+        if row.stage is Stage.RUNNING and not _is_in_sync(row):
+            raise ClusterError("CLUSTER-013", Where(request.source), values={"task": row.task})
+
+
+def _is_in_sync(row: SubtaskRow) -> bool:
+    return row.brief is None or row.brief.unit in ("", UnitName.SYNC.value, UnitName.NONE.value)
+
+
+def _rests(cluster: Cluster, bound: Bound) -> bool:
+    beat = cluster.roster.beat_of(bound.worker)
+    if beat is None or bound.worker not in cluster.roster.online():
+        return True  # nobody to wait for
+    settled = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED, Stage.NEW)
+    return beat.epoch == bound.epoch and all(brief.stage in settled for brief in beat.subtasks)

@@ -1,0 +1,140 @@
+"""Another file in the place of a task's or a source's: what may change, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from unshard.api.stage import Stage, UnitName
+from unshard.api.verbs import UpdateSource, UpdateTask
+from unshard.config.database import DatabaseConfig
+from unshard.config.files import parse_source, parse_task
+from unshard.config.section import Section
+from unshard.errors import ClusterError
+from unshard.master.answers import Answer, answer, of_source
+from unshard.master.cluster import Cluster
+from unshard.master.hidden import kept
+from unshard.master.orders import same_login, source_config, task_config
+from unshard.master.relays import known
+from unshard.master.sources import Ask
+from unshard.master.stages import settle
+from unshard.master.state import SourceRow, State, SubtaskRow, TaskRow
+from unshard.master.tasks import plan
+
+NEVER = frozenset({"name", "task-mode", "meta-schema", "is-sharding", "shard-mode", "delivery", "case-sensitive"})
+"""What the record in the target rests on: another task is needed for another value."""
+
+LIVE_TASK = frozenset({"syncers", "ignore-checking-items", "clean-dump-file"})
+LIVE_SOURCE = frozenset({"from", "purge", "checker"})
+"""What a task that runs may be given: it ends the batch in hand and goes on with it."""
+
+_RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
+
+
+class Updates:
+    def __init__(self, cluster: Cluster, ask: Ask) -> None:
+        self._cluster, self._ask = cluster, ask
+
+    def task(self, request: UpdateTask) -> Answer:
+        """Change a task's file. Raises ClusterError CLUSTER-017, 016 with all that may not change now; ConfigError.
+
+        Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.
+        """
+        if request.sources:
+            raise ClusterError("CLUSTER-016", cause="a task has one file for all of its sources: leave -s out")
+        new = parse_task(request.task)
+        state = self._cluster.state
+        row = state.tasks.get(new.name)
+        if row is None:
+            raise ClusterError("CLUSTER-017", values={"task": new.name})
+        old = task_config(row)
+        changed = _changed(old, new)
+        faults = [f"{key} can't change: start another task" for key in sorted(changed & NEVER)]
+        if "target-database" in changed and _place(old.target_database) != _place(new.target_database):
+            faults.append("host and port of target-database can't change: start another task")
+        rows = state.of_task(new.name)
+        faults += [
+            f"source {one.source} can't leave the task by this: stop-task -s {one.source}"
+            for one in rows
+            if one.source not in {instance.source_id for instance in new.mysql_instances}
+        ]
+        if changed - LIVE_TASK:
+            faults += _not_at_rest(rows, ", ".join(sorted(changed - LIVE_TASK - NEVER)))
+        _refuse(faults)
+        plan(state, new, [one.source for one in rows])
+        with self._cluster.change() as writing:
+            writing.put_task(TaskRow(new.name, kept(request.task)))
+            renewed = _renewed(writing.state, rows)
+            for one in renewed:
+                writing.put_subtask(one)
+        return self._settled(renewed)
+
+    def source(self, request: UpdateSource) -> Answer:
+        """Change a source's file. Raises ClusterError CLUSTER-008, 016; ConfigError; SourceError."""
+        new = parse_source(request.config)
+        state = self._cluster.state
+        known(state, new.source_id)
+        row = state.sources[new.source_id]
+        changed = _changed(source_config(row), new)
+        rows = state.of_source(new.source_id)
+        if changed - LIVE_SOURCE:
+            _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))
+        self._ask(new)
+        relay = row.relay_stage
+        if "enable-relay" in changed:
+            relay = Stage.RUNNING if new.enable_relay else Stage.STOPPED
+        with self._cluster.change() as writing:
+            writing.put_source(SourceRow(new.source_id, kept(request.config), new.enable, relay, row.last_worker))
+            renewed = _renewed(writing.state, rows)
+            for one in renewed:
+                writing.put_subtask(one)
+        if not renewed:
+            worker = self._cluster.state.worker_of(new.source_id)
+            self._cluster.wake(filter(None, [worker]))
+            return answer([of_source(new.source_id, worker)])
+        return self._settled(renewed)
+
+    def _settled(self, rows: Sequence[SubtaskRow]) -> Answer:
+        running = [row for row in rows if row.stage is Stage.RUNNING]
+        resting = [row for row in rows if row.stage is not Stage.RUNNING]
+        return answer(settle(self._cluster, running, Stage.RUNNING) + settle(self._cluster, resting, Stage.PAUSED))
+
+
+def _changed(old: Section, new: Section) -> set[str]:
+    """Top-level keys, as in the file, whose value is another one now."""
+    fields = type(old).model_fields
+    values = ((info.alias or name, getattr(old, name), getattr(new, name)) for name, info in fields.items())
+    return {key for key, before, after in values if not _same(before, after)}
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, DatabaseConfig) and isinstance(after, DatabaseConfig):
+        return same_login(before, after)
+    return bool(before == after)
+
+
+def _place(database: Any) -> tuple[str, int]:
+    return database.host, database.port
+
+
+def _not_at_rest(rows: Sequence[SubtaskRow], what: str) -> list[str]:
+    faults = []
+    for row in rows:
+        place = f"task {row.task} on source {row.source}"
+        stage = row.brief.stage if row.brief is not None else row.stage
+        if row.stage is Stage.RUNNING or stage not in _RESTS:
+            faults.append(f"{place} is not paused, as a change of {what} wants")
+        elif row.brief is not None and row.brief.unit in (UnitName.DUMP.value, UnitName.LOAD.value):
+            faults.append(f"{place} is in {row.brief.unit}: {what} can't change before it is in Sync")
+    return faults
+
+
+def _refuse(faults: Sequence[str]) -> None:
+    if faults:
+        raise ClusterError("CLUSTER-016", cause="\n       ".join(faults))
+
+
+def _renewed(state: State, rows: Sequence[SubtaskRow]) -> list[SubtaskRow]:
+    keys = [(row.task, row.source) for row in rows]
+    return [replace(row, revision=row.revision + 1) for key in keys if (row := state.subtasks.get(key)) is not None]

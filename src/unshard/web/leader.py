@@ -1,0 +1,58 @@
+"""Requests that only the leader can answer: a master that follows passes them on to it, as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import httpx
+from fastapi import Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from unshard.errors import ClusterError
+from unshard.web.guard import GuardedRoute
+from unshard.web.tokens import CALLER, Caller
+
+PASSED_ON = "unshard-passed-on"
+LONGEST_SECONDS = 660.0
+_KEPT = ("content-type", "accept")
+
+
+class LeaderRoute(GuardedRoute):
+    """A guarded route whose request goes to the leader where this master is not it (CLUSTER-002).
+
+    `app.state.clients` gives the client of an address. A request is passed on once: while the lease moves from one
+    master to another, both may take the other for the leader.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def led(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except ClusterError as error:
+                if error.code != "CLUSTER-002" or "addr" not in error.values:
+                    raise
+                if PASSED_ON in request.headers:
+                    raise ClusterError("CLUSTER-001") from None
+                addr = str(error.values["addr"])
+            return await run_in_threadpool(_pass_on, request, addr, await request.body())
+
+        return led
+
+
+def _pass_on(request: Request, addr: str, body: bytes) -> Response:
+    caller: Caller = request.scope[CALLER]
+    kept = {name: request.headers[name] for name in _KEPT if name in request.headers}
+    headers = {**kept, **caller.passed_on(), PASSED_ON: "1"}
+    path = request.scope.get("raw_path") or request.scope["path"].encode()
+    url = path.decode("ascii") + (f"?{request.url.query}" if request.url.query else "")
+    client: httpx.Client = request.app.state.clients(addr)
+    try:
+        answer = client.request(request.method, url, content=body, headers=headers, timeout=LONGEST_SECONDS)
+    except httpx.HTTPError as error:
+        cause = f"{addr}, which led last, does not answer: {error}"
+        raise ClusterError("CLUSTER-001", cause=cause) from None
+    shown = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}
+    return Response(answer.content, answer.status_code, shown)

@@ -1,0 +1,74 @@
+"""The master over HTTP: ctl's verbs and the workers' heartbeat. `web/rest` has the REST of DM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import httpx
+from fastapi import APIRouter, FastAPI
+from pydantic import ValidationError
+
+from unshard.api.orders import Beat, Orders
+from unshard.api.verbs import PATH, REQUESTS
+from unshard.api.verbs import Request as Verb
+from unshard.config.access import Role
+from unshard.errors import ClusterError, UnshardError
+from unshard.master.answers import Answer, refused
+from unshard.master.service import Master
+from unshard.web.audit import AuditLog
+from unshard.web.guard import guarded_app, needs
+from unshard.web.leader import LeaderRoute
+
+_ORDER = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+_LED = frozenset({"CLUSTER-001", "CLUSTER-002"})
+"""Errors that say that this is not the master to ask: they stay errors of HTTP, for a client that knows others."""
+
+
+def master_app(
+    master: Master, audit: AuditLog, clients: Callable[[str], httpx.Client], routers: Iterable[APIRouter] = ()
+) -> FastAPI:
+    """The application of one master. `clients` gives the client of another process, by its address."""
+    app = guarded_app("Unshard master", audit=audit)
+    app.router.route_class = LeaderRoute
+    app.state.clients = clients
+    for verb, kind in REQUESTS.items():
+        if not hasattr(master, verb.replace("-", "_")):
+            continue
+        _add_verb(app, master, verb, kind)
+
+    @app.post("/worker-link/v1/beat", tags=["worker"])
+    @needs(Role.WORKER)
+    def beat(beat: Beat) -> Orders:
+        """A worker's sign of life; its orders."""
+        return master.beat(beat)
+
+    for router in routers:
+        app.include_router(router)
+    return app
+
+
+def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None:
+    method: Callable[[Any], Answer] = getattr(master, verb.replace("-", "_"))
+
+    def role(body: bytes) -> Role:
+        try:
+            return Role(kind.model_validate_json(body).role)
+        except ValidationError:
+            return Role(kind.needs)
+
+    def endpoint(request: Any) -> dict[str, Any]:
+        try:
+            return method(request)
+        except ClusterError as error:
+            if error.code in _LED:
+                raise
+            return refused(error)
+        except UnshardError as error:
+            return refused(error)
+
+    endpoint.__name__ = verb.replace("-", "_")
+    endpoint.__doc__ = kind.__doc__
+    endpoint.__annotations__ = {"request": kind, "return": dict[str, Any]}
+    least = Role(kind.needs) if kind.role is Verb.role else Role.VIEWER
+    app.post(f"{PATH}/{verb}", tags=["ctl"])(needs(least, by_body=role)(endpoint))

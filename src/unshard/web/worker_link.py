@@ -1,0 +1,95 @@
+"""The master's way to a worker, over HTTP."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import httpx
+
+from unshard.api.status import SourceReport
+from unshard.config.access import Role
+from unshard.config.listener import LinkSecurity
+from unshard.errors import ClusterError
+from unshard.web.tls import http_client
+from unshard.web.tokens import Caller
+
+WAKE_SECONDS = 2.0
+
+
+class HttpWorkerLink:
+    """A `WorkerLink`. Raises ClusterError CLUSTER-039 where the worker doesn't answer or refuses."""
+
+    def __init__(self, addr: str, client: httpx.Client, seconds: float) -> None:
+        self._addr, self._client, self._seconds = addr, client, seconds
+
+    def report(self, task: str | None, seconds: float) -> SourceReport:
+        asked: dict[str, Any] = {"seconds": seconds} | ({"task": task} if task is not None else {})
+        answer = self._call("GET", "/worker/v1/report", seconds, params=asked)
+        return SourceReport.model_validate_json(answer.content)
+
+    def wake(self) -> None:
+        self._call("POST", "/worker/v1/wake", WAKE_SECONDS)
+
+    def purge_relay(self, before: str, sub_dir: str) -> None:
+        self._call("POST", "/worker/v1/purge-relay", self._seconds, json={"before": before, "sub_dir": sub_dir})
+
+    def _call(self, method: str, path: str, seconds: float, **more: Any) -> httpx.Response:
+        try:
+            answer = self._client.request(method, path, timeout=seconds, **more)
+        except httpx.HTTPError as error:
+            raise self._silent(str(error) or type(error).__name__) from None
+        if answer.is_error:
+            raise self._silent(told(answer))
+        return answer
+
+    def _silent(self, cause: str) -> ClusterError:
+        return ClusterError("CLUSTER-039", cause=cause, values={"addr": self._addr})
+
+
+class WorkerLinks:
+    """Links by address, each with a client of its own that is kept. Call it; `close` ends them."""
+
+    def __init__(self, security: LinkSecurity, scheme: str, seconds: float) -> None:
+        self._security, self._scheme, self._seconds = security, scheme, seconds
+        self._clients: dict[str, httpx.Client] = {}
+        self._lock = Lock()
+
+    def __call__(self, addr: str) -> HttpWorkerLink:
+        return HttpWorkerLink(addr, self.client(addr), self._seconds)
+
+    def client(self, addr: str) -> httpx.Client:
+        """The client of the process at `HOST:PORT`."""
+        with self._lock:
+            if addr not in self._clients:
+                self._clients[addr] = http_client(self._security, f"{self._scheme}://{addr}", seconds=self._seconds)
+            return self._clients[addr]
+
+    def level_of(self, addr: str, wanted: str) -> str:
+        """The log level of the process there, once it is the wanted one; empty: as it is."""
+        headers = Caller("master", Role.ADMIN, "").passed_on()
+        try:
+            if wanted:
+                answer = self.client(addr).put("/log-level", json={"level": wanted}, headers=headers)
+            else:
+                answer = self.client(addr).get("/log-level", headers=headers)
+        except httpx.HTTPError as error:
+            raise ClusterError("CLUSTER-039", cause=str(error), values={"addr": addr}) from None
+        if answer.is_error:
+            raise ClusterError("CLUSTER-039", cause=told(answer), values={"addr": addr})
+        return str(answer.json()["level"])
+
+    def close(self) -> None:
+        with self._lock:
+            clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            client.close()
+
+
+def told(answer: httpx.Response) -> str:
+    """What an answer says that went wrong."""
+    try:
+        form = answer.json()
+        return str(form.get("msg") or form.get("detail") or answer.status_code)
+    except (ValueError, AttributeError):
+        return f"HTTP {answer.status_code}"

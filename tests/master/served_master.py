@@ -1,0 +1,79 @@
+"""A master that serves on a loopback port, and workers that reach it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from cluster_rig import FakeWorker
+
+from unshard.api.orders import Beat, Orders
+from unshard.api.verbs import PATH
+from unshard.checks.result import Report
+from unshard.config.listener import ListenerConfig
+from unshard.errors import ClusterError
+from unshard.master.service import Master
+from unshard.master.store import Store
+from unshard.web.audit import AuditLog
+from unshard.web.master_app import master_app
+from unshard.web.server import WebServer
+from unshard.web.worker_link import WorkerLinks
+
+
+class Knock:
+    """A worker's way to several masters: the first that answers. A `MasterLink`."""
+
+    def __init__(self, bases: Sequence[str]) -> None:
+        self.clients = [httpx.Client(base_url=base, timeout=2.0, trust_env=False) for base in bases]
+
+    def beat(self, beat: Beat) -> Orders:
+        for client in self.clients:
+            try:
+                answer = client.post("/worker-link/v1/beat", json=beat.model_dump(mode="json", by_alias=True))
+            except httpx.HTTPError:
+                continue
+            if answer.is_success:
+                return Orders.model_validate_json(answer.content)
+        raise ClusterError("CLUSTER-001")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One master; `client` asks it, and no other."""
+
+    master: Master
+    base: str
+    client: httpx.Client
+    workers: dict[str, FakeWorker]
+
+    def ask(self, verb: str, **body: Any) -> dict[str, Any]:
+        answer = self.client.post(f"{PATH}/{verb}", json=body)
+        assert answer.is_success, answer.text
+        form: dict[str, Any] = answer.json()
+        return form
+
+
+@contextmanager
+def served(url: str, name: str, lease: float = 1.0, ttl: float = 1.0) -> Iterator[Served]:
+    """A master of the store at `url`; a worker's address is looked up in `workers`, not dialled."""
+    workers: dict[str, FakeWorker] = {}
+    links = WorkerLinks(ListenerConfig(), "http", 5.0)
+    master = Master(
+        Store(url), workers.__getitem__, name, lease_seconds=lease, worker_ttl_seconds=ttl,
+        check=lambda task, configs, also: Report(()), ask=lambda config: None, level_of=links.level_of,
+    )  # fmt: skip
+    server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), "127.0.0.1:0")
+    master.advertise(server.address)
+    server.start()
+    master.start()
+    base = f"http://{server.address}"
+    with httpx.Client(base_url=base, timeout=30.0, trust_env=False) as client:
+        try:
+            yield Served(master, base, client, workers)
+        finally:
+            master.close()
+            server.stop(1.0)
+            links.close()

@@ -1,0 +1,139 @@
+"""The lease: one leader, and no change of the store by one that was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from unshard.errors import ClusterError
+from unshard.master import tables
+from unshard.master.election import Election
+from unshard.master.state import TaskRow
+from unshard.master.store import Store
+
+
+class Hand:
+    """A monotonic clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    found = Store(f"sqlite:///{tmp_path / 'm.db'}")
+    found.open()
+    yield found
+    found.close()
+
+
+def end_lease(store: Store) -> None:
+    with store.transaction() as connection:
+        connection.execute(update(tables.LEADER).values(until=1.0))
+
+
+def test_one_leads_and_the_other_knows_who(store: Store) -> None:
+    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one.step()
+    two.step()
+    assert (one.epoch, two.epoch) == (1, 0)
+    assert two.leader is not None and (two.leader.name, two.leader.addr) == ("one", "h1:1")
+    assert [(row.name, row.alive) for row in one.masters()] == [("one", True), ("two", True)]
+
+
+def test_a_lease_ends_by_the_own_clock_too(store: Store) -> None:
+    clock = Hand()
+    one = Election(store, "one", "h1:1", 4.0, clock)
+    one.step()
+    clock.now += 3.9
+    assert one.epoch == 1
+    clock.now += 0.1
+    assert one.epoch == 0
+    one.step()
+    assert one.epoch == 1  # nobody has taken it meanwhile
+
+
+def test_a_leader_that_was_slept_past_its_lease_changes_nothing(store: Store) -> None:
+    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one.step()
+    end_lease(store)
+    two.step()
+    assert two.epoch == 2
+    with pytest.raises(ClusterError) as caught, store.writing(one.epoch) as writing:
+        writing.put_task(TaskRow("t", "late"))
+    assert caught.value.code == "CLUSTER-002"
+    assert not store.read().tasks
+    one.step()
+    assert one.epoch == 0 and one.leader is not None and one.leader.name == "two"
+
+
+def test_a_change_that_fails_on_its_way_leaves_nothing(store: Store) -> None:
+    one = Election(store, "one", "h1:1")
+    one.step()
+    with pytest.raises(RuntimeError), store.writing(one.epoch) as writing:
+        writing.put_task(TaskRow("t", "half"))
+        raise RuntimeError
+    assert not store.read().tasks
+
+
+def test_a_master_that_is_started_again_leads_at_once(store: Store) -> None:
+    Election(store, "one", "h1:1").step()
+    again = Election(store, "one", "h1:1")
+    again.step()
+    assert again.epoch == 2
+
+
+def test_a_lease_given_back_is_free_at_once(store: Store) -> None:
+    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one.step()
+    one.resign()
+    two.step()
+    assert (one.epoch, two.epoch) == (0, 2)
+
+
+def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:
+    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one.step()
+    with pytest.raises(ClusterError) as caught:
+        one.evict()
+    assert caught.value.code == "CLUSTER-016" and one.epoch == 1
+    two.step()
+    one.evict()
+    one.step()
+    assert one.epoch == 0
+    again = Election(store, "one", "h1:1")
+    again.step()
+    assert again.epoch == 0
+    two.step()
+    assert two.epoch == 2
+    two.cancel_evict()
+    end_lease(store)
+    again.step()
+    assert again.epoch == 3
+
+
+def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
+    with store.transaction() as connection:
+        connection.execute(update(tables.VALUES).where(tables.VALUES.c.name == "version").values(value=99))
+    with pytest.raises(ClusterError) as caught:
+        store.open()
+    assert caught.value.code == "CLUSTER-005"
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://u@h/d", "mysql://u:secret@h:3306", "sqlserver://x"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(ClusterError) as caught:
+        Store(url)
+    assert caught.value.code == "CLUSTER-004" and "secret" not in str(caught.value)
+
+
+def test_a_database_that_is_not_there() -> None:
+    with pytest.raises(ClusterError) as caught, Store("mysql://u@127.0.0.1:1/d", "secret").transaction():
+        pass
+    assert caught.value.code == "CLUSTER-003" and "secret" not in str(caught.value)

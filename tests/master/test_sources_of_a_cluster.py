@@ -1,0 +1,204 @@
+"""Sources and members: made known, moved, lost and found, let go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from cluster_rig import Rig, source_text, task_text
+
+from unshard.api.stage import Stage
+from unshard.api.verbs import (
+    Config,
+    ConfigExport,
+    ListMember,
+    OfflineMember,
+    OperateLeader,
+    OperateSource,
+    PauseRelay,
+    PauseTask,
+    PurgeRelay,
+    ResumeRelay,
+    StartRelay,
+    TransferSource,
+    UpdateSource,
+    UpdateTask,
+)
+from unshard.errors import ClusterError
+
+
+def until(done: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def worker_of(rig: Rig, source: str) -> str:
+    return rig.master.cluster.state.worker_of(source)
+
+
+def refused(code: str) -> pytest.RaisesExc[ClusterError]:
+    return pytest.raises(ClusterError, check=lambda error: error.code == code)
+
+
+def test_a_source_without_a_worker_waits_for_one(rig: Rig) -> None:
+    told = rig.sources("a")
+    assert told["sources"][0]["msg"] == "source is added but there is no free worker to bound"
+    assert rig.asked == ["a"]
+    rig.worker("w1")
+    assert worker_of(rig, "a") == "w1"
+    shown = rig.master.operate_source(OperateSource(op="show"))
+    assert shown["sources"] == [{"result": True, "msg": "", "source": "a", "worker": "w1"}]
+
+
+def test_sources_come_all_or_none(rig: Rig) -> None:
+    rig.sources("a")
+    with refused("CLUSTER-006"):
+        rig.sources("b", "a")
+    with refused("CLUSTER-006"):
+        rig.sources("c", "c")
+    assert list(rig.master.cluster.state.sources) == ["a"]
+
+
+def test_a_source_for_a_worker_by_name(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.worker("w2")
+    rig.sources("a", worker="w2")
+    assert worker_of(rig, "a") == "w2"
+    with refused("CLUSTER-012"):
+        rig.sources("b", worker="w2")
+    assert list(rig.master.cluster.state.sources) == ["a"]
+
+
+def test_a_lost_worker_s_source_moves_with_its_tasks(rig: Rig) -> None:
+    first, spare = rig.worker("w1"), rig.worker("w2")
+    rig.sources("a")
+    rig.start("t", "a")
+    epoch = rig.master.cluster.state.bounds["a"].epoch
+    first.deaf = True
+    until(lambda: worker_of(rig, "a") == "w2" and "t" in spare.briefs)
+    assert rig.master.cluster.state.bounds["a"].epoch > epoch
+    assert spare.order is not None and spare.order.subtasks[0].kept is not None
+    assert members(rig)["w1"] == ("offline", "")
+    first.deaf = False
+    until(lambda: first.order is None and members(rig)["w1"] == ("free", ""))
+    assert worker_of(rig, "a") == "w2"
+
+
+def members(rig: Rig) -> dict[str, tuple[str, str]]:
+    told = rig.master.list_member(ListMember(worker=True))["members"][0]["worker"]["workers"]
+    return {one["name"]: (one["stage"], one["source"]) for one in told}
+
+
+def test_transfer_lets_tasks_rest_and_go_on(rig: Rig) -> None:
+    first, second = rig.worker("w1"), rig.worker("w2")
+    rig.sources("a")
+    rig.start("t", "a")
+    assert rig.master.transfer_source(TransferSource(source="a", worker="w2"))["result"]
+    until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING)
+    until(lambda: first.order is None)
+    assert rig.master.cluster.state.subtasks["t", "a"].stage is Stage.RUNNING
+    with refused("CLUSTER-012"):
+        rig.master.transfer_source(TransferSource(source="a", worker="nobody"))
+    with refused("CLUSTER-008"):
+        rig.master.transfer_source(TransferSource(source="x", worker="w1"))
+
+
+def test_a_source_with_tasks_is_not_let_go(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    with refused("CLUSTER-014"):
+        rig.master.operate_source(OperateSource(op="stop", source_id=("a",)))
+    rig.sources("b")
+    assert rig.master.operate_source(OperateSource(op="stop", config=(source_text("b"),)))["result"]
+    assert list(rig.master.cluster.state.sources) == ["a"] and worker.order is not None
+
+
+def test_a_name_is_of_one_worker(rig: Rig) -> None:
+    rig.worker("w1")
+    twin = type(rig.workers["w1:8262"])("w1", rig.master, "elsewhere:1")
+    assert twin.beat() is None
+    rig.workers["w1:8262"].deaf = True
+    until(lambda: twin.beat() is not None)
+    assert rig.master.cluster.state.workers["w1"].addr == "elsewhere:1"
+
+
+def test_only_members_that_are_gone_are_forgotten(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    for kind, name in (("worker", "w1"), ("worker", "x"), ("master", "m1"), ("master", "x")):
+        with refused("CLUSTER-019"):
+            rig.master.offline_member(OfflineMember.model_validate({"type": kind, "name": name}))
+    worker.deaf = True
+    until(lambda: members(rig)["w1"] == ("offline", ""))
+    assert rig.master.offline_member(OfflineMember(type="worker", name="w1"))["result"]
+    assert members(rig) == {}
+
+
+def test_members_in_dm_s_shape(rig: Rig) -> None:
+    rig.worker("w1")
+    told = rig.master.list_member(ListMember())["members"]
+    assert told[0] == {"leader": {"msg": "", "name": "m1", "addr": "m1:8261"}}
+    assert told[1]["master"]["masters"][0]["alive"] is True
+    assert told[2]["worker"]["workers"] == [{"name": "w1", "addr": "w1:8262", "stage": "free", "source": ""}]
+    with refused("CLUSTER-016"):
+        rig.master.operate_leader(OperateLeader(op="evict"))
+
+
+def test_the_relay_of_a_source(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    assert worker.order is not None and worker.order.relay_stage is Stage.STOPPED
+    for verb, stage in (
+        (lambda: rig.master.start_relay(StartRelay(sources=("a",), workers=("w1",))), Stage.RUNNING),
+        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
+        (lambda: rig.master.resume_relay(ResumeRelay(sources=("a",))), Stage.RUNNING),
+    ):
+        assert verb()["result"]
+        until(lambda stage=stage: worker.order.relay_stage is stage)  # type: ignore[misc]
+    with refused("CLUSTER-016"):
+        rig.master.start_relay(StartRelay(sources=("a",), workers=("w2",)))
+    assert rig.master.purge_relay(PurgeRelay(sources=("a",), filename="bin.000003"))["result"]
+    assert worker.purged == [("bin.000003", "")]
+
+
+def test_what_may_change_of_a_task_and_when(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    routes = "routes:\n  r: {schema-pattern: s, target-schema: t}\n"
+    text = task_text("t", "a", more=routes).replace("- source-id: a\n", "- source-id: a\n  route-rules: [r]\n")
+    with refused("CLUSTER-016"):
+        rig.master.update_task(UpdateTask(task=text))
+    rig.master.pause_task(PauseTask(name="t"))
+    before = rig.master.cluster.state.subtasks["t", "a"].revision
+    assert rig.master.update_task(UpdateTask(task=text))["result"]
+    assert rig.master.cluster.state.subtasks["t", "a"].revision == before + 1
+    with refused("CLUSTER-016"):
+        rig.master.update_task(UpdateTask(task=text + "meta-schema: other\n"))
+    with refused("CLUSTER-017"):
+        rig.master.update_task(UpdateTask(task=task_text("other", "a")))
+
+
+def test_a_password_of_a_source_may_change_while_its_tasks_run(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    text = source_text("a").replace("pass word", "another one")
+    assert rig.master.update_source(UpdateSource(config=text))["result"]
+    assert worker.order is not None and worker.order.config["from"]["password"] == "another one"
+    with refused("CLUSTER-016"):
+        rig.master.update_source(UpdateSource(config=source_text("a", enable_gtid="true")))
+
+
+def test_files_are_shown_without_secrets(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    for kind, name in (("source", "a"), ("task", "t")):
+        told = rig.master.config(Config.model_validate({"type": kind, "name": name}))["cfg"]
+        assert "pass word" not in told and "password: '******'" in told
+    exported = rig.master.config_export(ConfigExport())
+    assert exported["tasks"] == {"t": task_text("t", "a")} and exported["relayWorkers"] == {"a": ["w1"]}
