@@ -47,7 +47,8 @@ def run_task(
     configs = plan_subtasks(task, sources)
     configure(LogSettings(log_file))
     _check(task, configs, console)
-    with spark_session(task.spark.master, task.spark.conf, log_file.with_suffix(".spark.log")) as spark:
+    where, spark_log = task.spark, log_file.with_suffix(".spark.log")
+    with spark_session(where.url, where.conf, spark_log, python=where.python, archives=where.archives) as spark:
         crew = Crew(build_subtasks(configs, spark), wait_on_stop)
         with _signals(crew.stop, console):
             crew.start()

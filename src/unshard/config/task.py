@@ -68,10 +68,49 @@ class InstanceConfig(Section):
 class SparkConfig(Section):
     """The Spark session that the task's jobs run in."""
 
-    master: str = Field(default="local[*]", min_length=1, description="Spark master.", examples=["local[4]"])
+    master: str = Field(
+        default="local[*]",
+        min_length=1,
+        description="Spark master: `local[n]`, `spark://host:port`, `yarn` or `k8s://…`.",
+        examples=["local[4]", "spark://10.0.0.9:7077"],
+    )
+    remote: str = Field(
+        default="",
+        description="Spark Connect server, in place of `master`.",
+        examples=["sc://10.0.0.9:15002"],
+    )
+    python: str = Field(
+        default="",
+        description="Python interpreter of the executors, with Unshard installed; not set: the path of this one.",
+        examples=["/opt/unshard/bin/python", "./env/bin/python"],
+    )
+    archives: tuple[str, ...] = Field(
+        default=(),
+        description="Packed environments that are unpacked where executors run, each as `file#folder`.",
+        examples=[["/srv/unshard-env.tar.gz#env"]],
+    )
     conf: dict[str, str] = Field(
         default_factory=dict, description="Spark properties, as `spark-submit --conf` takes them."
     )
+
+    @field_validator("master")
+    @classmethod
+    def _master(cls, master: str) -> str:
+        if master.startswith("sc://"):
+            raise ValueError("write a Spark Connect server as remote: sc://…")
+        return master
+
+    @field_validator("remote")
+    @classmethod
+    def _remote(cls, remote: str) -> str:
+        if remote and not remote.startswith("sc://"):
+            raise ValueError("write sc://host:port")
+        return remote
+
+    @property
+    def url(self) -> str:
+        """Where the jobs run: the Spark Connect server, or else the master."""
+        return self.remote or self.master
 
 
 class ExperimentalConfig(Section):

@@ -12,20 +12,24 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
 
 from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.spark.jobs import bring_home, counted_here, run_tasks, tagged
-from unshard.spark.session import failure
-from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import Report, Seen
+from unshard.spark.alive import failure
+from unshard.spark.folders import sees
+from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks
+from unshard.spark.tags import tagged
+from unshard.sync.batch import BatchPlan, Range
+from unshard.sync.carry import carried
+from unshard.sync.ledger import Report, Seen, add_up
 from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 
@@ -38,18 +42,65 @@ _MARKED = re.compile(_MARK + r"(\{.*\})")
 def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> list[Report]:
     """Run the batch and return its reports. Safe to run again: receipts skip what is applied.
 
+    Executors that don't see the relay log get its bytes with the job.
     Raises the UnshardError that a task met, or EngineError when Spark itself fails or `interrupt` ended the tag's jobs.
     """
+    if not sees(spark, Path(plan.ranges[0].path).parent.parent):
+        return _checked(_carried(spark, plan, tag))
+    return _checked(_run(spark, plan, run_attempt, tag))
+
+
+def _run(spark: SparkSession, plan: BatchPlan, task: Task, tag: str | None) -> list[Report]:
     if plan.shuffled:
         with tagged(spark, tag):
-            reports = _shuffled(spark, plan)
-    else:
-        payloads = [pickle.dumps((plan, share)) for share in range(plan.shares)]
-        reports = [pickle.loads(result) for result in run_tasks(spark, payloads, run_attempt, tag=tag)]
+            return _shuffled(spark, plan)
+    payloads = [pickle.dumps((plan, share)) for share in range(plan.shares)]
+    return [pickle.loads(result) for result in run_tasks(spark, payloads, task, tag=tag)]
+
+
+def _checked(reports: list[Report]) -> list[Report]:
     for report in reports:
         if report.error is not None:
             raise error_from_dict(report.error)
     return reports
+
+
+def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[Report]:
+    """The same for executors that don't see the relay log: its bytes go with the job, once for all of its tasks.
+
+    Each slice of a large transaction is a job of its own, so that one carries no more than a slice.
+    """
+    if plan.shuffled:
+        return _run(spark, carried(plan), run_attempt, tag)
+    total: dict[int, Report] = {}
+    before = plan.before
+    for ranges in plan.slices():
+        one = carried(replace(plan, ranges=ranges, sliced=False, before=before))
+        bare = replace(one, ranges=())
+        reports = _checked(_run(spark, bare, CarryingAttempt(one.ranges), tag))
+        chunks = {part: count for report in reports for part, count in report.chunks.items()}
+        before = tuple(chunks[part] for part in range(plan.shape.partitions))
+        total = {report.share: _joined(total.get(report.share), report) for report in reports}
+    return list(total.values())
+
+
+def _joined(before: Report | None, report: Report) -> Report:
+    if before is None:
+        return report
+    seconds = dict(Counter(before.seconds) + Counter(report.seconds))
+    ledger = add_up([before.ledger, report.ledger])
+    return replace(report, seen=before.seen + report.seen, ledger=ledger, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class CarryingAttempt:
+    """Spark task: `run_attempt` of a plan whose ranges came apart from it."""
+
+    ranges: tuple[Range, ...]
+
+    def __call__(self, payload: bytes) -> bytes:
+        plan, share = pickle.loads(payload)
+        return run_attempt(pickle.dumps((replace(plan, ranges=self.ranges), share)))
 
 
 def run_attempt(payload: bytes) -> bytes:
@@ -83,7 +134,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
     frame = (
         spark.range(0, pieces, 1, pieces)
         .mapInArrow(before, _ENCODED)
-        .repartitionById(plan.shape.partitions, f.col("part"))
+        .repartitionById(plan.shape.partitions, "part")
         .mapInArrow(after, _REPORT)
     )
     try:
@@ -92,7 +143,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         known = _MARKED.search(str(error))
         if known is not None:
             raise error_from_dict(json.loads(known[1])) from error
-        raise failure(spark, "batch", str(error)[:500]) from error
+        raise failure(spark, "batch", error) from error
     bring_home(found.column("events").to_pylist())
     return [pickle.loads(report) for report in found.column("report").to_pylist()]
 

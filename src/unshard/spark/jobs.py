@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
 
 from unshard.metrics.events import EVENTS
-from unshard.spark.session import failure, lives
+from unshard.spark.alive import failure
+from unshard.spark.tags import tagged
 
 Task = Callable[[bytes], bytes]
 WAVE = 256
@@ -27,7 +26,7 @@ def run_tasks(
 
     `task` must be importable by name and safe to run again: Spark retries lost tasks and may speculate.
     Known failures travel in the result; an exception of a task fails the job with EngineError ENGINE-002, the death of
-    Spark's JVM with ENGINE-003.
+    Spark's JVM with ENGINE-003, the loss of a Spark Connect session with ENGINE-009.
     With `barrier` all tasks run together (needs as many slots as payloads) and a failure reruns all. Jobs with a
     `tag` can be ended by `interrupt`.
     """
@@ -36,45 +35,6 @@ def run_tasks(
         for start in range(0, len(payloads), WAVE):
             results += _run_wave(spark, payloads[start : start + WAVE], task, barrier=barrier)
     return results
-
-
-@contextmanager
-def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
-    """Jobs that this thread starts meanwhile bear the tag, so that `interrupt` can end them; None: no tag."""
-    if tag is None:
-        yield
-        return
-    _add_tag(spark, tag)
-    try:
-        yield
-    finally:
-        if lives(spark):
-            _remove_tag(spark, tag)
-
-
-def interrupt(spark: SparkSession, tag: str) -> None:
-    """End the running jobs with that tag; their `run_tasks` raises EngineError. Any thread may call it."""
-    if not lives(spark):
-        return
-    if is_remote():
-        spark.interruptTag(tag)
-    else:
-        spark.sparkContext.cancelJobsWithTag(tag)
-
-
-def _add_tag(spark: SparkSession, tag: str) -> None:
-    """Tag the jobs of this thread. A classic session's own tags are unknown to other threads, its context's are not."""
-    if is_remote():
-        spark.addTag(tag)
-    else:
-        spark.sparkContext.addJobTag(tag)
-
-
-def _remove_tag(spark: SparkSession, tag: str) -> None:
-    if is_remote():
-        spark.removeTag(tag)
-    else:
-        spark.sparkContext.removeJobTag(tag)
 
 
 def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, barrier: bool) -> list[bytes]:
@@ -91,7 +51,7 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
     try:
         found = frame.toArrow().to_pylist()
     except Exception as error:
-        raise failure(spark, task.__name__, _root_cause(str(error))) from error
+        raise failure(spark, _name(task), error) from error
     bring_home(row["events"] for row in found)
     by_number = {row["id"]: row["result"] for row in found}
     return [by_number[number] for number in range(count)]
@@ -108,8 +68,5 @@ def bring_home(counted: Iterable[bytes]) -> None:
         EVENTS.bring_home(pickle.loads(events))
 
 
-def _root_cause(text: str) -> str:
-    """The last line of the Python traceback that Spark wraps into its own error."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "  File"))]
-    errors = [line for line in lines if "Error" in line or "Exception" in line]
-    return (errors or lines or [""])[-1].strip()[:500]
+def _name(task: Task) -> str:
+    return getattr(task, "__name__", type(task).__name__)

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +16,10 @@ from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
 from unshard.errors import EngineError
+from unshard.spark import address
+from unshard.spark.address import is_remote, local_slots
+from unshard.spark.alive import is_connect, lives
+from unshard.spark.survey import survey
 
 Session: TypeAlias = SparkSession
 """The session's type, for those who wire it and import no pyspark."""
@@ -46,60 +50,97 @@ JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4St
 TASK_ATTEMPTS = 4
 """As a cluster has by default. Every task may run again."""
 
+RECONNECTS, RECONNECT_MS = 12, 5_000
+"""How often a Spark Connect server that does not answer is asked again, at most so long apart: for 45 seconds."""
+
+_ADDRESSES = frozenset({"spark.driver.host", "spark.driver.bindAddress"})
+
+
+SQL_CONF: Mapping[str, str] = {
+    name: text for name, text in LOCAL_CONF.items() if name.startswith("spark.sql.") and "sql.ui" not in name
+}
+"""The part of it that a session of somebody else's server may set for itself."""
+
+SLOTS = "unshard.slots"
+"""The session's own note of how many tasks it runs at once."""
+
 
 @contextmanager
-def spark_session(master: str, conf: Mapping[str, str], log_file: Path) -> Iterator[SparkSession]:
+def spark_session(
+    master: str, conf: Mapping[str, str], log_file: Path, *, python: str = "", archives: Sequence[str] = ()
+) -> Iterator[SparkSession]:
     """The session for a run; stopped at the end. What Spark and the JVM print goes to `log_file`.
 
-    Executors run this very interpreter. User settings in `conf` win over `LOCAL_CONF`. Raises EngineError
-    ENGINE-001 where Spark can't be started (no Java, master out of reach).
+    `master` is a Spark master, or a Spark Connect server as `sc://…`. Executors run the interpreter `python`, by
+    default this very one; `archives` are unpacked where they run. User settings in `conf` win over our own. On a
+    cluster the executors are looked at before anything else.
+
+    Raises EngineError: ENGINE-001 where Spark can't be started, 004 where the master or server is out of reach, and
+    what `survey` raises.
     """
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("SPARK_HOME", str(_installed()))
-    builder = SparkSession.builder.appName("unshard")
-    if master.startswith("sc://"):
-        builder = builder.remote(master)
-    else:
-        builder = builder.master(_with_attempts(master))
-        for name, value in LOCAL_CONF.items():
-            builder = builder.config(name, value)
-        builder = builder.config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} {archive_options(class_archive())}")
-        builder = builder.config("spark.sql.warehouse.dir", str(log_file.parent / "spark-warehouse"))
-    for name, value in conf.items():
-        builder = builder.config(name, value)
+    address.check_reachable(master)
+    own = {**conf, "spark.sql.execution.pyspark.python": python or sys.executable}
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    with _child_stderr_to(log_file):
-        try:
-            session = builder.getOrCreate()
-        except Exception as error:
-            raise EngineError(
-                "ENGINE-001", cause=str(error).strip()[:500], values={"master": master, "log": str(log_file)}
-            ) from error
-    # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
-    AccumulatorTCPServer.handle_error = lambda *about: None
     with gateway_log_to(log_file):
         try:
+            session = _remote(master, own, archives) if is_remote(master) else _classic(master, own, archives, log_file)
+        except Exception as error:
+            cause = address.without_secrets(str(error).strip(), master, conf)[:500]
+            values = {"master": address.shown(master), "log": str(log_file)}
+            raise EngineError("ENGINE-001", cause=cause, values=values) from error
+        try:
+            session.conf.set(SLOTS, local_slots(master) or survey(session))
             yield session
         finally:
-            if lives(session):
-                session.stop()
+            _stop(session)
 
 
-def lives(session: Session) -> bool:
-    """Whether Spark still answers. Without its JVM every call fails, `stop` too."""
-    try:
-        session.conf.get("spark.master", "")  # the version is kept by the session, this is asked for
-    except Exception:  # noqa: BLE001 - whatever py4j or gRPC says of an end that is gone
-        return False
-    return True
+def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_file: Path) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_HOME", str(_installed()))
+    builder = SparkSession.builder.appName("unshard").master(_with_attempts(master))
+    if address.is_loopback(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for name, value in LOCAL_CONF.items():
+        if address.is_loopback(master) or name not in _ADDRESSES:
+            builder = builder.config(name, value)
+    builder = builder.config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} {archive_options(class_archive())}")
+    builder = builder.config("spark.sql.warehouse.dir", str(log_file.parent / "spark-warehouse"))
+    if archives:
+        builder = builder.config("spark.archives", ",".join(archives))
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    with _child_stderr_to(log_file):
+        session = builder.getOrCreate()
+    # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
+    AccumulatorTCPServer.handle_error = lambda *about: None
+    return session
 
 
-def failure(session: Session, task: str, cause: str) -> EngineError:
-    """What a job's exception becomes: ENGINE-003 where Spark itself is gone, else ENGINE-002."""
-    if lives(session):
-        return EngineError("ENGINE-002", cause=cause, values={"task": task})
-    return EngineError("ENGINE-003", values={"task": task})
+def _remote(url: str, conf: Mapping[str, str], archives: Sequence[str]) -> SparkSession:
+    """A session of a Spark Connect server, of its own even where one process has several."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    session = RemoteSession(url)
+    session.client.set_retry_policies([DefaultPolicy(max_retries=RECONNECTS, max_backoff=RECONNECT_MS)])
+    for name, value in {**SQL_CONF, **conf}.items():
+        session.conf.set(name, value)
+    if archives:
+        session.addArtifacts(*archives, archive=True)
+    if session.version != pyspark.__version__:
+        values = {"differences": f"Spark is {session.version} there and {pyspark.__version__} here"}
+        raise EngineError("ENGINE-005", values=values)
+    return session
+
+
+def _stop(session: Session) -> None:
+    if is_connect(session):
+        session.client.set_retry_policies([])  # a server that is gone has nothing to release
+        session.stop()
+    elif lives(session):
+        session.stop()
 
 
 def class_archive() -> Path:
@@ -116,8 +157,8 @@ def archive_options(archive: Path) -> str:
 
 
 def slots(session: Session) -> int:
-    """How many tasks the session runs at once."""
-    return int(session.sparkContext.defaultParallelism)
+    """How many tasks the session runs at once, as found at its start."""
+    return int(session.conf.get(SLOTS))
 
 
 def _with_attempts(master: str) -> str:

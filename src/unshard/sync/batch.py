@@ -29,6 +29,7 @@ class Range:
     """Bytes `start` to `end` of the relay file at `path`; changes in it are numbered from `seq_base`.
 
     `maps` are offsets of TABLE_MAPs before `start` that its first rows need. With a `part` it is that of one payload.
+    `carried` are the bytes themselves, by offset, for tasks that can't read the file; empty where they can.
     """
 
     path: str
@@ -38,6 +39,7 @@ class Range:
     seq_base: int = 0
     maps: tuple[int, ...] = ()
     part: Part | None = None
+    carried: tuple[tuple[int, bytes], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class BatchPlan:
 
     `rows_per_second` and `connections` are what its tasks together may use of the target, 0 for no limit; they are
     given when it is run, and change nothing of what is written. `gate` holds the limits of all who write to the target.
+    A slice that is a job of its own goes on from the chunks that each partition has had `before`.
     `operators` are those that leave changes out of it, by a filter of its tables, or by `stages` where it was open
     already.
     """
@@ -198,6 +201,7 @@ class BatchPlan:
     gate: Gate | None = None
     stages: tuple[Stage, ...] = ()
     operators: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
 
     def slices(self) -> tuple[tuple[Range, ...], ...]:
         """Ranges that are decoded, compacted and applied together, in order."""

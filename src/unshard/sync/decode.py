@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unshard.binlog.mapped import mapped
 from unshard.binlog.partial import PartialImages
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
@@ -18,6 +16,7 @@ from unshard.model.change import Op
 from unshard.model.position import Position
 from unshard.model.table import Table
 from unshard.sync.batch import BatchPlan, Range, TablePlan
+from unshard.sync.carry import opened
 from unshard.sync.ledger import Seen
 from unshard.sync.versions import RULE, current_rows
 
@@ -42,7 +41,7 @@ def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[lis
 
     where = Where(source=plan.source, file=piece.path)
     decoded = decode_range(
-        memoryview(mapped(Path(piece.path), piece.end)),
+        memoryview(opened(piece)),
         piece.start,
         piece.end,
         checksum=plan.checksum,

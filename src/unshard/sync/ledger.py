@@ -130,7 +130,7 @@ class Report:
 
     In a keep-own batch every task sees the whole range, so all must see the same; in a shuffled one the
     sightings of all reports add up.
-    `error` is an `UnshardError.to_dict()` or None.
+    `error` is an `UnshardError.to_dict()` or None. `chunks` are by partition how many there have been in the batch.
     """
 
     share: int
@@ -138,6 +138,7 @@ class Report:
     ledger: Ledger
     seconds: Mapping[str, float]
     error: dict[str, Any] | None = None
+    chunks: Mapping[int, int] = field(default_factory=dict)
 
 
 def balance(

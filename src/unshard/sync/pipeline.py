@@ -108,7 +108,7 @@ def run_share(payload: bytes) -> bytes:
     """
     plan, share = pickle.loads(payload)
     clock = Clock()
-    chunks = dict.fromkeys(plan.partitions_of(share), 0)
+    chunks = {part: plan.before[part] if plan.before else 0 for part in plan.partitions_of(share)}
     seen = Seen()
     ledgers: list[Ledger] = []
     try:
@@ -118,7 +118,7 @@ def run_share(payload: bytes) -> bytes:
             ledgers.append(apply_partitions(plan, changes, chunks))
             del changes
             clock.add("apply", time.monotonic() - begun)
-        report = Report(share, seen, add_up(ledgers), clock.seconds)
+        report = Report(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
     except UnshardError as error:
         report = Report(share, Seen(), {}, clock.seconds, error.to_dict())
     return pickle.dumps(report)

@@ -28,9 +28,11 @@ from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.barrier import wait
 from unshard.spark.batches import run_batch
-from unshard.spark.jobs import interrupt, run_tasks
+from unshard.spark.folders import reading, writing
+from unshard.spark.jobs import run_tasks
 from unshard.spark.session import Session
 from unshard.spark.session import slots as slots_of
+from unshard.spark.tags import interrupt
 from unshard.sync.batch import Shape
 from unshard.sync.flow import LARGEST_BYTES
 from unshard.sync.journal import Journal
@@ -122,9 +124,10 @@ def _build(
     work = partial(run_tasks, spark, tag=tag)
     dump = load = None
     if config.mode in ("full", "all", "dump"):
-        dump = _dump(config, source, directory, work, slots)
+        dump = _dump(config, source, directory, writing(work, spark, directory, config.source_id), slots)
     if config.mode in ("full", "all", "load"):
-        load = _load(config, target, load_tables, directory, work, slots, throttle.gate)
+        from_folder = reading(work, spark, directory, config.source_id)
+        load = _load(config, target, load_tables, directory, from_folder, slots, throttle.gate)
     sync = None
     sync_tag = f"unshard-sync-{config.name}-{config.source_id}".replace(",", "_")
     if relay is not None:

@@ -1,0 +1,76 @@
+"""Where Spark is: what its master's URL says, and whether anything listens there. Pure but for `check_reachable`."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from unshard.errors import EngineError
+
+REMOTE = "sc://"
+_CONNECT_PORT = 15002
+_REACH_SECONDS = 10.0
+_LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?$")
+_PLACES = re.compile(r"(spark|sc)://([^/;?]+)")
+_LOOPBACK = ("127.", "localhost", "[::1]")
+_SECRET = re.compile(r"secret|password|token|credential", re.IGNORECASE)
+
+
+def is_remote(master: str) -> bool:
+    """Whether it is the URL of a Spark Connect server."""
+    return master.startswith(REMOTE)
+
+
+def local_slots(master: str) -> int:
+    """How many tasks a `local[…]` master runs at once; 0 for a cluster's."""
+    found = _LOCAL.match(master)
+    if found is None:
+        return 0
+    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+
+
+def is_loopback(master: str) -> bool:
+    """Whether executors are on this machine, and nothing has to listen beyond it."""
+    places = list(_places(master))
+    return bool(local_slots(master)) or (bool(places) and all(host.startswith(_LOOPBACK) for host, _ in places))
+
+
+def shown(master: str) -> str:
+    """The URL without its parameters: a token may stand there."""
+    return master.split(";")[0].rstrip("/") if is_remote(master) else master
+
+
+def without_secrets(text: str, master: str, conf: Mapping[str, str]) -> str:
+    """A message in which no parameter of the URL and no secret of the settings can be read."""
+    secrets = [pair.partition("=")[2] for pair in master.split(";")[1:]]
+    secrets += [value for name, value in conf.items() if _SECRET.search(name)]
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, "******")
+    return text
+
+
+def check_reachable(master: str) -> None:
+    """Raises EngineError ENGINE-004 where nothing listens at any address of the URL. Spark itself tries for a minute.
+
+    A `local`, `yarn` or `k8s://` master is left to Spark.
+    """
+    reasons = []
+    for host, port in _places(master):
+        try:
+            with socket.create_connection((host.strip("[]"), port), _REACH_SECONDS):
+                return
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {error.strerror or error}")
+    if reasons:
+        raise EngineError("ENGINE-004", cause="; ".join(reasons), values={"master": shown(master)})
+
+
+def _places(master: str) -> Iterator[tuple[str, int]]:
+    found = _PLACES.match(master)
+    for place in found[2].split(",") if found else ():
+        host, colon, port = place.rpartition(":")
+        with suppress(ValueError):
+            yield (host, int(port)) if colon else (place, _CONNECT_PORT)

@@ -1,0 +1,115 @@
+"""What the executors are: how many tasks they run at once, and whether they run the same versions as this process."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from threading import Timer
+from typing import Any
+
+from unshard.errors import EngineError
+from unshard.spark.alive import failure, root_cause
+from unshard.spark.tags import interrupt, tagged
+
+WAIT_SECONDS = 120.0
+"""How long the first executor may take to come: on YARN and Kubernetes it is started for us."""
+
+_ROUNDS = 5
+_PAUSE_SECONDS = 1.0
+_TAG = "unshard-survey"
+_NO_PYTHON = re.compile(
+    r"Cannot run program|PYTHON_VERSION_MISMATCH|ModuleNotFoundError|PACKAGE_NOT_INSTALLED|ImportError"
+)
+
+
+def survey(session: Any) -> int:
+    """How many tasks the session's executors run at once. Wakes them, and compares what they run.
+
+    Raises EngineError: ENGINE-005 for versions that differ, 006 where no task can run for want of an interpreter or a
+    package, 007 where no executor came, else what `failure` makes of it.
+    """
+    here = json.loads(_versions()())
+    count = 0
+    for attempt in range(_ROUNDS):
+        found = _ask(session)
+        for there in found:
+            _check_same(here, there)
+        if len(found) == count and attempt:
+            break
+        count = len(found)
+        time.sleep(_PAUSE_SECONDS if attempt else 0)
+    return count
+
+
+def _check_same(here: dict[str, str], there: dict[str, str]) -> None:
+    names = [name for name in here if name != "host" and here[name] != there[name]]
+    if names:
+        told = "; ".join(f"{name} is {there[name]} there and {here[name]} here" for name in names)
+        raise EngineError("ENGINE-005", cause=f"seen on {there['host']}", values={"differences": told})
+
+
+def _ask(session: Any) -> list[dict[str, str]]:
+    """One answer for each task that runs at once: a range that is not cut by hand has as many partitions."""
+    look = _versions()
+
+    def body(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for _ in batches:
+            pass
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([look()], pyarrow.string())], ["found"])
+
+    begun = time.monotonic()
+    timer = Timer(WAIT_SECONDS, interrupt, (session, _TAG))
+    timer.start()
+    try:
+        with tagged(session, _TAG):
+            found = session.range(0, 1 << 16).mapInArrow(body, "found string").toArrow()
+        return [json.loads(text) for text in found.column("found").to_pylist()]
+    except Exception as error:
+        if time.monotonic() - begun >= WAIT_SECONDS:
+            raise EngineError("ENGINE-007", values={"seconds": f"{WAIT_SECONDS:g}"}) from error
+        if _NO_PYTHON.search(str(error)):
+            raise EngineError("ENGINE-006", cause=root_cause(str(error))) from error
+        raise failure(session, "survey", error) from error
+    finally:
+        timer.cancel()
+
+
+def _versions() -> Callable[[], str]:
+    """A function that tells, as JSON, what this interpreter runs. It goes to executors that may lack all but Spark.
+
+    So it is sent by value and names nothing of this module. Of Unshard it tells a digest: a checkout may have changed
+    under its version.
+    """
+
+    def versions() -> str:
+        import hashlib
+        import importlib.util
+        import json
+        import platform
+        import socket
+        from importlib.metadata import PackageNotFoundError, version
+        from pathlib import Path
+
+        found = {"host": socket.gethostname(), "Python": platform.python_version()}
+        for name in ("pyarrow", "numpy", "pyspark", "mysqlclient"):
+            try:
+                found[name] = version(name)
+            except PackageNotFoundError:
+                found[name] = "missing"
+        spec = importlib.util.find_spec("unshard")
+        if spec is None or spec.origin is None:
+            found["unshard"] = "missing"
+        else:
+            digest = hashlib.sha256()
+            folder = Path(spec.origin).parent
+            for path in sorted(folder.rglob("*.py")):
+                digest.update(path.relative_to(folder).as_posix().encode())
+                digest.update(path.read_bytes())
+            found["unshard"] = digest.hexdigest()[:12]
+        return json.dumps(found)
+
+    return versions

@@ -1,0 +1,106 @@
+"""Executors that don't see the relay log: the bytes of each batch go with its jobs, a large transaction's by slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun
+from unshard.errors import EngineError
+from unshard.spark import batches
+from unshard.sync import carry
+from unshard.sync import plan as plan_module
+from unshard.sync.batch import BatchPlan
+from unshard.sync.ledger import Report
+from unshard.testing.compare import assert_equal
+from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+@pytest.fixture
+def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from executors on other machines."""
+    monkeypatch.setattr(batches, "sees", lambda session, folder: False)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_batches_and_large_transactions_are_carried(
+    shuffled: bool,
+    unseen: None,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if shuffled:
+        monkeypatch.setattr(plan_module, "SHUFFLE_SLOTS", 1)
+        monkeypatch.setattr(plan_module, "SHUFFLE_BYTES", 1)
+    work = Workload(source_server, WorkPlan(schema, threads=1, tables=2))
+    work.create()
+    work.fill(300)
+    one, two = work.plan.names
+    syncer = {"batch": 20, "worker-count": 3}
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (f"{schema}_1",), syncer=syncer).write()
+    ran: list[BatchPlan] = []
+    run = TaskRun(files, spark)
+    sync = run.crew.subtasks[0].sync
+    assert sync is not None
+    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=20_000))
+    run_batch = sync.run_batch
+
+    def seen(plan: BatchPlan) -> list[Report]:
+        ran.append(plan)
+        return run_batch(plan)
+
+    sync.run_batch = seen
+    with run:
+        run.catch_up()
+        work.run(transactions=10)
+        source_server.run(
+            "START TRANSACTION",
+            f"UPDATE {one.quoted} SET k = k + 1",
+            f"DELETE FROM {two.quoted} WHERE id > 100",
+            f"UPDATE {one.quoted} SET k = k + 10 WHERE id < 200",
+            "COMMIT",
+        )
+        run.catch_up()
+    assert any(plan.shuffled for plan in ran) == shuffled
+    assert any(plan.sliced and len(plan.ranges) > 3 for plan in ran), "no large transaction"
+    for name in work.plan.names:
+        assert_equal([(source_server, name)], (target_server, name))
+
+
+def test_what_is_carried_is_what_a_range_needs(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    event = bytes(9) + (30).to_bytes(4, "little") + bytes(17)
+    path.write_bytes(b"x" * 100 + event + b"y" * 200)
+    piece = carry.Range(str(path), "log", 200, 250, maps=(100,))
+    taken = carry.with_bytes(piece)
+    assert taken.carried == ((100, event), (200, b"y" * 50))
+    path.unlink()
+    assert bytes(carry.opened(taken)) == bytes(100) + event + bytes(70) + b"y" * 50
+
+
+def test_too_much_for_one_job(
+    unseen: None,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(carry, "LARGEST_CARRIED", 100)
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
+    with pytest.raises(EngineError, match=r"ENGINE-011"), TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.t VALUES (1)")
+        run.catch_up()
