@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the reference pages that are made from code: `make docs`. With `--check` it says which are out of date."""
+"""Writes the pages and examples that are made from code: `make docs`. With `--check` it says which are out of date."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from typer.testing import CliRunner
 from unshard import errors
 from unshard.checks.items import ITEMS
 from unshard.cli.app import app
+from unshard.cli.monitoring import alerts_text, dashboard_text
 from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, Entry
+from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
+from unshard.metrics.rules import alerts
 
 REFERENCE = Path(__file__).parent / "reference"
+MONITORING = Path(__file__).parent.parent / "examples" / "monitoring"
 
 _ERRORS_HEAD = """# Error codes
 
@@ -48,6 +52,29 @@ row are followed, no account needs PROCESS, and a target table that can't take t
 | name | printed as | what is wanted | when | at worst |
 |---|---|---|---|---|
 """
+
+
+_METRICS_HEAD = """# Metrics
+
+Masters and workers give them at `/metrics`, and so does `unshard run`. Names that begin with `dm_` or `dumpling_` are
+DM's and mean the same, so that panels and alarms of DM go on; the others are ours.
+[Watch a cluster](../how-to/watch-a-cluster.md) has the steps. Labels hold names of tasks, sources, workers, tables and
+rules, and nothing else. Counters count from the start of the unit or of the process, as Prometheus wants them; the
+series of a task end when it is stopped or finished.
+
+DM's histograms of single events have no place where events are not handled one by one: look at
+`unshard_sync_batch_seconds` and `unshard_sync_stage_seconds_total`. Sharding locks live in the target, so each subtask
+tells of its own (`unshard_shard_lock_age_seconds`) where DM has `dm_master_ddl_state_number`.
+"""
+
+_METRIC_GROUPS = {
+    "Tasks": of_tasks.METRICS,
+    "Dump and load": of_copy.METRICS,
+    "Sync": of_sync.METRICS,
+    "Relay": of_relay.METRICS,
+    "Masters": of_cluster.METRICS,
+    "Processes": of_process.METRICS,
+}
 
 
 def errors_page(catalogue: Mapping[str, Entry] = CATALOGUE) -> str:
@@ -106,17 +133,44 @@ def checks_page() -> str:
     return _CHECKS_HEAD + "\n".join(rows) + "\n"
 
 
+def metrics_page() -> str:
+    """The page of metrics: those of each part, in the order of the registry, then the alarms."""
+    parts = [_METRICS_HEAD]
+    for title, group in _METRIC_GROUPS.items():
+        parts += [f"## {title}\n", "| metric | kind | labels | unit | what it tells |\n|---|---|---|---|---|"]
+        for metric in group:
+            labels = ", ".join(f"`{label}`" for label in metric.labels)
+            parts.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |")
+        parts.append("")
+    parts += ["## Alarms\n", "| alarm | level | when | what to do |\n|---|---|---|---|"]
+    for alert in alerts():
+        when = alert.expr.replace("|", "\\|") + (f", for {alert.lasting}" if alert.lasting != "0m" else "")
+        parts.append(f"| `{alert.name}` | {alert.severity} | `{when}` | {alert.action} |")
+    return "\n".join(parts) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "checks.md": checks_page,
     "cli.md": cli_page,
     "config.md": config_page,
     "errors.md": errors_page,
+    "metrics.md": metrics_page,
+}
+
+FILES: dict[Path, Callable[[], str]] = {
+    **{REFERENCE / name: page for name, page in PAGES.items()},
+    MONITORING / "alerts.yml": alerts_text,
+    MONITORING / "dashboard.json": dashboard_text,
 }
 
 
 def outdated() -> list[str]:
-    """Pages whose committed text is not what the code says now."""
-    return [name for name, page in PAGES.items() if _read(REFERENCE / name) != page()]
+    """Files whose committed text is not what the code says now, by their paths in the project."""
+    return [_name(path) for path, text in FILES.items() if _read(path) != text()]
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(REFERENCE.parent.parent).as_posix()
 
 
 def _read(path: Path) -> str:
@@ -127,12 +181,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is out of date")
     check = parser.parse_args().check
-    for name in outdated():
+    for path, text in FILES.items():
+        if _read(path) == text():
+            continue
         if check:
-            print(f"docs/reference/{name} is out of date: run `make docs` and commit it")
+            print(f"{_name(path)} is out of date: run `make docs` and commit it")
         else:
-            (REFERENCE / name).write_text(PAGES[name](), encoding="utf-8")
-            print(f"wrote docs/reference/{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text(), encoding="utf-8")
+            print(f"wrote {_name(path)}")
     return 1 if outdated() else 0
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from unshard.cli.ctl import ctl
 from unshard.cli.guard import FAILED, guarded
+from unshard.cli.monitoring import metrics
 
 app = typer.Typer(
     name="unshard",
@@ -152,6 +153,7 @@ def demo(
 
 
 app.add_typer(ctl, name="ctl")
+app.add_typer(metrics, name="metrics")
 
 binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into binlog and relay files.")
 app.add_typer(binlog, name="binlog")

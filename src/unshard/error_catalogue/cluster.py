@@ -118,4 +118,8 @@ WORKER: dict[str, Entry] = {
     ),
 }
 
-CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **ACCESS}
+OBSERVE: dict[str, Entry] = {
+    "CLUSTER-070": Entry("the log has no such level", "give one of {levels}"),
+}
+
+CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **ACCESS, **OBSERVE}

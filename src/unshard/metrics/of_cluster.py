@@ -79,5 +79,3 @@ METRICS = (
         ),
     ),
 )
-"""DM's dm_master_ddl_state_number and dm_master_shard_ddl_error have no place here: locks live in the target, and each
-subtask tells of its own (unshard_shard_lock_age_seconds)."""

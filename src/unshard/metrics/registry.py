@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from unshard.metrics import of_cluster, of_copy, of_relay, of_sync, of_tasks
+from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
 from unshard.metrics.metric import Alert, Metric
 
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for group in (of_tasks, of_sync, of_copy, of_relay, of_cluster) for metric in group.METRICS
+    metric.name: metric
+    for group in (of_tasks, of_copy, of_sync, of_relay, of_cluster, of_process)
+    for metric in group.METRICS
 }
 
 ROWS = ("Overview", "Tasks", "Dump and load", "Sync", "Sharding DDL", "Relay", "Cluster", "Errors")

@@ -1,0 +1,58 @@
+"""What a master and a worker show of themselves: `/metrics` for Prometheus, and the level of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+
+from unshard import log
+from unshard.config.access import Role
+from unshard.errors import ClusterError
+from unshard.metrics import CONTENT_TYPE, Sample, exposition
+from unshard.metrics.process import process_samples
+from unshard.web.guard import GuardedRoute, needs
+
+
+class LogLevel(BaseModel):
+    """`debug`, `info`, `warn` or `error`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    level: str
+
+
+def observing(samples: Callable[[], Iterable[Sample]]) -> APIRouter:
+    """The routes, for an application to include. `samples` is called in a thread of the server's pool."""
+    router = APIRouter(route_class=GuardedRoute)
+
+    @router.get("/metrics", response_class=Response)
+    @needs(Role.VIEWER)
+    def metrics() -> Response:
+        """Every series of the process, in Prometheus' text format."""
+        return Response(exposition([*samples(), *process_samples()]), media_type=CONTENT_TYPE)
+
+    @router.get("/log-level")
+    @needs(Role.VIEWER)
+    def log_level() -> LogLevel:
+        """The level of the log now."""
+        return LogLevel(level=log.level())
+
+    @router.put("/log-level")
+    @needs(Role.ADMIN)
+    def set_log_level(wanted: LogLevel) -> LogLevel:
+        """Change the level of the log, until the process ends."""
+        change_level(wanted.level)
+        return LogLevel(level=log.level())
+
+    return router
+
+
+def change_level(name: str) -> None:
+    """Change the level of this process' log. Raises ClusterError CLUSTER-070 for one that isn't there."""
+    try:
+        log.set_level(name)
+    except ValueError as error:
+        raise ClusterError("CLUSTER-070", values={"levels": ", ".join(log.LEVELS)}) from error
