@@ -83,8 +83,7 @@ METRICS = (
         "counter",
         ("worker", "type"),
         "errors",
-        "Operations on subtasks and relays that failed, by type: SourceBound, RelaySource, Start, Stop, Pause, Resume, "
-        "AutoResume, Update, Delete.",
+        "Starts of subtasks that failed before a unit began, by type: Start, Resume, AutoResume.",
         panels=(
             graph(
                 "Errors",

@@ -22,6 +22,7 @@ from uuid import uuid4
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError, UnshardError, Where
 from unshard.log import logger
+from unshard.metrics.exits import count_relay_exit
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, identify
@@ -228,6 +229,7 @@ class RelayUnit:
     def _pause(self, error: UnshardError) -> None:
         self._lock.release()
         self._log.error("relay stopped", error=str(error))
+        count_relay_exit(self._source.source_id, error)
         with self._changed:
             self._stage, self._trouble, self._reconnecting_since = "Paused", error, None
             self._changed.notify_all()

@@ -18,7 +18,8 @@ from unshard.api.status import ProcessError, ProcessResult
 from unshard.config.source import CheckerConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError, UnshardError, Where
-from unshard.log import logger
+from unshard.log import fields, logger
+from unshard.metrics.exits import count_exit, count_operation
 from unshard.worker import stages
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 from unshard.worker.report import UNITS, process_error
@@ -166,9 +167,14 @@ class HostedSubtask:
             self._stop.set()
         elif event in (stages.Event.RESUME, stages.Event.RUN) and before in (Stage.NEW, Stage.PAUSED):
             self.canceled, self._stop = False, Event()
-            self._thread = Thread(target=self._run, args=(self._stop,), name=f"{self.order.task} {self.source}")
+            self._thread = Thread(target=self._run_named, args=(self._stop,), name=f"{self.order.task} {self.source}")
             self._thread.start()
         self.changed()
+
+    def _run_named(self, stop: Event) -> None:
+        """The thread of a run: every line of its log tells whose it is."""
+        with fields(task=self.order.task, source=self.source):
+            self._run(stop)
 
     def _run(self, stop: Event) -> None:
         fault: BaseException | None = None
@@ -199,6 +205,10 @@ class HostedSubtask:
             self._log.error("failed", **error.to_dict())
         else:
             self._log.error("failed by a bug", exc_info=fault)
+        if self.worked:
+            count_exit(self.worked, error)
+        else:
+            count_operation("AutoResume" if self.resumption.step else "Start")
         now = utc_now()
         self.error, self._failed_at = process_error(error, datetime.now(UTC)), self.order.revision
         if not (self.resumes and self.checker.check_enable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,16 +11,16 @@ from pathlib import Path
 
 from unshard.api.stage import Stage
 from unshard.api.status import UnresolvedGroup
-from unshard.errors import UnshardError
-from unshard.log import known_fields
 from unshard.metrics import Sample
-from unshard.metrics.events import EVENTS, Events, count_own
+from unshard.metrics.events import EVENTS, Events
+from unshard.metrics.exits import OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS
 from unshard.model.position import Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayStatus
 from unshard.source.upstream import Upstream
 from unshard.sync.ledger import Entry
 from unshard.sync.status import SyncStatus
+from unshard.worker.source_host import SourceHost
 from unshard.worker.status import SubtaskStatus
 
 STAGES = {Stage.NEW: 1, Stage.RUNNING: 2, Stage.PAUSED: 3, Stage.STOPPED: 4, Stage.FINISHED: 5}
@@ -27,16 +28,6 @@ STAGES |= {Stage.PAUSING: 2, Stage.STOPPING: 2, Stage.RESUMING: 2}
 """DM's numbers; a stage that is passed through counts as the one that goes on until then."""
 
 GONE = frozenset({Stage.STOPPED, Stage.FINISHED})
-EXITS = {
-    "dump": "dm_dumpling_exit_with_error_count",
-    "load": "dm_loader_exit_with_error_count",
-    "sync": "dm_syncer_exit_with_error_count",
-}
-_RELAY_EXIT = "dm_relay_exit_with_error_count"
-_CORRUPT = ("dm_relay_data_corruption", frozenset({"RELAY-003", "RELAY-004", "RELAY-005", "RELAY-015", "BINLOG-001"}))
-_WRITE = ("dm_relay_write_error_count", frozenset({"RELAY-013", "RELAY-014", "RELAY-016"}))
-_OPERATE = "dm_worker_operate_error"
-
 Labels = Mapping[str, str]
 
 
@@ -48,7 +39,6 @@ class SubtaskSeen:
     source: str
     stage: Stage
     status: SubtaskStatus
-    upstream: Upstream | None = None
     groups: tuple[UnresolvedGroup, ...] = ()
 
 
@@ -62,23 +52,17 @@ class RelaySeen:
     upstream: Upstream | None = None
 
 
-def count_exit(unit: str, error: UnshardError) -> None:
-    """A unit ended by that error: `dump`, `load` or `sync` of the task and source of this thread (`log.fields`)."""
-    if unit in EXITS:
-        count_own(EXITS[unit], resumable_err=_flag(error.retryable))
-
-
-def count_relay_exit(source: str, error: UnshardError) -> None:
-    """The source's relay stopped by that error."""
-    EVENTS.count(_RELAY_EXIT, source_id=source, resumable_err=_flag(error.retryable))
-    for name, codes in (_CORRUPT, _WRITE):
-        if error.code in codes:
-            EVENTS.count(name, source_id=source)
-
-
-def count_operation(kind: str) -> None:
-    """An operation failed: SourceBound, RelaySource, Start, Stop, Pause, Resume, AutoResume, Update, Delete."""
-    EVENTS.count(_OPERATE, worker=str(known_fields().get("worker", "")), type=kind)
+def host_samples(worker: str, host: SourceHost | None) -> Iterator[Sample]:
+    """Every series of the source that a worker serves; None: it serves none."""
+    if host is None:
+        return worker_samples(worker, (), ())
+    source = host.source.source_id
+    subtasks = [
+        SubtaskSeen(hosted.order.task, source, hosted.stage, hosted.reading()) for hosted in host.subtasks.values()
+    ]
+    relay, upstreams = host.relay.reading(), [seen.status.upstream for seen in subtasks]
+    relays = [RelaySeen(source, relay, host.relay.folder, next(filter(None, upstreams), None))] if relay else []
+    return worker_samples(worker, subtasks, relays)
 
 
 def worker_samples(
@@ -89,13 +73,20 @@ def worker_samples(
     now: datetime | None = None,
 ) -> Iterator[Sample]:
     """Every series of this worker. Those of a subtask that is stopped or finished are not given any more."""
+    failed: Counter[str] = Counter()
     for subtask in subtasks:
         if subtask.stage not in GONE:
             yield from _subtask(worker, subtask, events, now or datetime.now(UTC))
+            failed.update(_operations(subtask, events))
     for relay in relays:
         yield from _relay(relay, events)
-    for (name, labels), count in events.values(_OPERATE).items():
-        yield Sample(name, dict(labels), count)
+    for kind, count in failed.items():
+        yield Sample(OPERATE, {"worker": worker, "type": kind}, count)
+
+
+def _operations(seen: SubtaskSeen, events: Events) -> dict[str, int]:
+    kinds = ("Start", "Resume", "AutoResume")
+    return {kind: int(events.value(OPERATE, task=seen.task, source_id=seen.source, type=kind)) for kind in kinds}
 
 
 def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> Iterator[Sample]:
@@ -106,16 +97,16 @@ def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> I
     yield Sample("unshard_unit_seconds", {**own, "unit": status.unit}, status.unit_seconds)
     for name in ("unshard_retries_total", "unshard_throttle_wait_seconds_total"):
         yield Sample(name, own, events.value(name, **own))
-    for name in EXITS.values():
-        for flag in ("true", "false"):
-            labels = {**own, "resumable_err": flag}
+    for name in UNIT_EXITS.values():
+        for truth in ("true", "false"):
+            labels = {**own, "resumable_err": truth}
             yield Sample(name, labels, events.value(name, **labels))
     if status.progress is not None:
         yield from (_dump if status.unit == "dump" else _load)(own, status.progress)
     if status.sync is not None:
         yield from _sync(own, here, status.sync, status.backlog_bytes)
         if status.sync.location is not None:
-            yield from _places("dm_syncer", "syncer", own, status.sync.location.position, seen.upstream)
+            yield from _places("dm_syncer", "syncer", own, status.sync.location.position, status.upstream)
         yield Sample("dm_syncer_shard_lock_resolving", own, len(seen.groups) > 0)
     for group in seen.groups:
         yield from _group(own, group, now)
@@ -193,11 +184,11 @@ def _relay(seen: RelaySeen, events: Events) -> Iterator[Sample]:
     yield Sample("unshard_relay_stage", own, STAGES[Stage(status.stage)])
     yield Sample("unshard_relay_received_bytes_total", own, status.received_bytes)
     yield Sample("dm_relay_read_error_count", own, status.reconnects)
-    for name, _ in (_CORRUPT, _WRITE):
+    for name in RELAY_FAULTS:
         yield Sample(name, own, events.value(name, **own))
-    for flag in ("true", "false"):
-        labels = {**own, "resumable_err": flag}
-        yield Sample(_RELAY_EXIT, labels, events.value(_RELAY_EXIT, **labels))
+    for truth in ("true", "false"):
+        labels = {**own, "resumable_err": truth}
+        yield Sample(RELAY_EXIT, labels, events.value(RELAY_EXIT, **labels))
     if status.location is not None:
         yield from _places("dm_relay", "relay", own, status.location.position, seen.upstream)
     uuid, _, number = status.sub_directory.rpartition(".")
@@ -214,7 +205,3 @@ def _places(prefix: str, node: str, own: Labels, at: Position, upstream: Upstrea
     for name, position in ends.items():
         yield Sample(f"{prefix}_binlog_file", {**own, "node": name}, position.number)
         yield Sample(f"{prefix}_binlog_pos", {**own, "node": name}, position.offset)
-
-
-def _flag(yes: bool) -> str:
-    return "true" if yes else "false"
