@@ -21,6 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli", "ctl", "web"}),
     frozenset({"explain", "worker", "master"}),
     frozenset({"spark"}),
+    frozenset({"operate"}),
     frozenset({"checks", "dump", "load", "relay", "sync"}),
     frozenset({"source", "target", "transform", "ddl", "shard", "binlog"}),
     frozenset({"kernels"}),

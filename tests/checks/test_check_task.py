@@ -15,8 +15,8 @@ from checked import as_user, report_of, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.checks.items import ITEMS
 from unshard.checks.result import Finding, Report, Result
-from unshard.cli.ctl import show_report
 from unshard.config.checking_items import CheckingItem
+from unshard.ctl.tables import rendered
 from unshard.errors import ConfigError, TargetError
 from unshard.testing.servers import MariadbServer
 
@@ -53,7 +53,9 @@ def test_limits_count_over_all_results() -> None:
 def test_the_table_on_a_terminal() -> None:
     text = StringIO()
     report = Report.of([Result("fine", ""), Result("a [b]", "", (LACK, DOUBT), "s1")])
-    show_report(Console(file=text, force_terminal=True, width=80, color_system=None), report, 10, 0)
+    console = Console(file=text, force_terminal=True, width=80, color_system=None)
+    for part in rendered("check-task", report.to_dict(10, 0)):
+        console.print(part, markup=False)
     told = text.getvalue()
     assert "broken" in told and "  mend it" in told and "doubtful" not in told
     assert "1 of 2 fine, 0 warned, 1 failed" in told

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from unshard.cli.ctl import ctl
 from unshard.cli.guard import FAILED, guarded
 from unshard.cli.monitoring import metrics
+from unshard.ctl.app import ctl
 
 app = typer.Typer(
     name="unshard",

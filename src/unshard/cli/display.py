@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from unshard.model.progress import Progress
+from unshard.model.size import size_text
 from unshard.sync.ledger import Entry
 from unshard.worker.status import SubtaskStatus
 
@@ -112,12 +113,3 @@ def _copying(progress: Progress, seconds: float) -> str:
 
 def _rows(progress: Progress) -> int:
     return progress.rows_done
-
-
-def size_text(count: float) -> str:
-    """Bytes, for people."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1000
-    raise AssertionError("GB is the last unit")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unshard.cli.display import size_text
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.model.size import size_text
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.source.upstream import Upstream

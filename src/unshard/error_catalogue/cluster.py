@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unshard.error_catalogue.access import ACCESS
+from unshard.error_catalogue.ctl import CTL
 from unshard.error_catalogue.entry import Entry
 
 MASTER: dict[str, Entry] = {
@@ -122,4 +123,4 @@ OBSERVE: dict[str, Entry] = {
     "CLUSTER-070": Entry("the log has no such level", "give one of {levels}"),
 }
 
-CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **ACCESS, **OBSERVE}
+CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **CTL, **ACCESS, **OBSERVE}

@@ -1,0 +1,125 @@
+"""`unshard ctl`: dmctl's verbs with its flags, one at a time or at a prompt; the one command table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from unshard.config.listener import LinkSecurity
+from unshard.config.section import seconds_of
+from unshard.ctl.groups import GlobalFlags
+from unshard.ctl.session import DEFAULT_SECONDS, Session, addresses, masters_of_environment, token_of_environment
+from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl, source, task
+
+ctl = typer.Typer(
+    cls=GlobalFlags,
+    rich_markup_mode=None,
+    help="dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.",
+)
+for part in (task, source, member, shard_ddl, binlog, schema, config, secret):
+    part.register(ctl)
+
+
+@ctl.callback(invoke_without_command=True)
+def flags(
+    context: typer.Context,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", metavar="SOURCE", help="A source's id, or its file; also several, with commas."),
+    ] = None,
+    master_addr: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--master-addr",
+            metavar="HOST:PORT",
+            help="A master, repeatable; else $UNSHARD_MASTER_ADDR or $DM_MASTER_ADDR.",
+        ),
+    ] = None,
+    rpc_timeout: Annotated[
+        str, typer.Option("--rpc-timeout", metavar="TIME", help="How long an answer may take. [default: 10m]")
+    ] = "",
+    ssl_ca: Annotated[
+        str, typer.Option("--ssl-ca", metavar="FILE", help="The authority of the masters' certificates.")
+    ] = "",
+    ssl_cert: Annotated[str, typer.Option("--ssl-cert", metavar="FILE", help="Our certificate.")] = "",
+    ssl_key: Annotated[str, typer.Option("--ssl-key", metavar="FILE", help="Its key.")] = "",
+    token_file: Annotated[
+        str, typer.Option("--token-file", metavar="FILE", help="The token that is shown; else $UNSHARD_TOKEN.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="DM's JSON on a terminal too.")] = False,
+) -> None:
+    """dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
+
+    These flags may stand behind the verb too. check-task, binlog and binlog-schema do without a master where the
+    task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there is no answer, 2: wrong
+    use.
+    """
+    outer = context.obj if isinstance(context.obj, Session) else _of_environment()
+    given = tuple(address for text in master_addr or () for address in addresses(text))
+    session = replace(
+        outer,
+        masters=given or outer.masters,
+        seconds=_seconds(rpc_timeout) or outer.seconds,
+        security=_security(outer.security, ssl_ca, ssl_cert, ssl_key, f"file:{token_file}" if token_file else ""),
+        sources=tuple(source or ()),
+        as_json=as_json or outer.as_json,
+    )
+    context.obj = session
+    if context.invoked_subcommand is None:
+        _without_verb(context, session)
+
+
+@ctl.command("help", hidden=True)
+def help_(context: typer.Context, words: Annotated[list[str] | None, typer.Argument(metavar="VERB…")] = None) -> None:
+    """What a verb does, and its flags."""
+    above: Any = context.parent
+    found: Any = above.command
+    for word in words or ():
+        found = getattr(found, "commands", {}).get(word)
+        if found is None:
+            raise typer.BadParameter(f"there is no verb {' '.join(words or ())}")
+        above = type(context)(found, info_name=word, parent=above)
+    typer.echo(found.get_help(above))
+
+
+def _without_verb(context: typer.Context, session: Session) -> None:
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from unshard.ctl.shell import shell
+
+        shell(context.command, session)
+        return
+    typer.echo(context.get_help())
+    raise typer.Exit(2)
+
+
+def _of_environment() -> Session:
+    return Session(masters_of_environment(), DEFAULT_SECONDS, LinkSecurity(token=token_of_environment()))
+
+
+def _seconds(text: str) -> float:
+    """Seconds of DM's `10m`; a bare number is seconds too. 0 for an empty text."""
+    if not text:
+        return 0.0
+    try:
+        seconds = float(text) if text.replace(".", "", 1).isdigit() else float(seconds_of(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"--rpc-timeout: {error}") from None
+    if seconds <= 0:
+        raise typer.BadParameter("--rpc-timeout has to be more than 0")
+    return seconds
+
+
+def _security(outer: LinkSecurity, ca: str, cert: str, key: str, token: str) -> LinkSecurity:
+    try:
+        return LinkSecurity(
+            ssl_ca=ca or outer.ssl_ca,
+            ssl_cert=cert or outer.ssl_cert,
+            ssl_key=key or outer.ssl_key,
+            token=token or outer.token,
+        )
+    except ValidationError as error:
+        raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None

@@ -1,0 +1,101 @@
+"""Speaks to the masters over HTTP: each is tried until one answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from unshard.api.verbs import PATH, Request
+from unshard.config.listener import LinkSecurity
+from unshard.errors import ClusterError
+from unshard.web.tls import http_client
+
+_NOT_NOW = frozenset({502, 503})
+_NO_LEADER = frozenset({"CLUSTER-001", "CLUSTER-002"})
+
+
+@dataclass(frozen=True, slots=True)
+class MasterClient:
+    """The masters of one cluster, as `host:port` or whole URLs. `seconds`: how long an answer may take."""
+
+    masters: Sequence[str]
+    seconds: float
+    security: LinkSecurity
+
+    def ask(self, request: Request) -> dict[str, Any]:
+        """The first master's answer. A master that can't be reached or can't serve now is passed over.
+
+        Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-042 for an
+        answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
+        CLUSTER-045 when it took the request and gave no answer: no other is asked, for it may be under way.
+        """
+        if not self.masters:
+            raise ClusterError("CLUSTER-040", values={"verb": request.verb})
+        failures = []
+        for address in self.masters:
+            url = self.url(address)
+            try:
+                with http_client(self.security, url, seconds=self.seconds) as client:
+                    body = request.model_dump(mode="json", by_alias=True)
+                    response = client.post(f"{PATH}/{request.verb}", json=body)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failures.append(f"{address}: {str(error) or type(error).__name__}")
+                continue
+            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+                cause = f"--master-addr takes host:port or a URL, not {address}: {error}"
+                raise ClusterError("CLUSTER-047", cause=cause) from None
+            except httpx.HTTPError as error:
+                values = {"master": address, "seconds": f"{self.seconds:g}", "verb": request.verb}
+                raise ClusterError("CLUSTER-045", cause=str(error) or type(error).__name__, values=values) from None
+            if response.status_code in _NOT_NOW or _code(response) in _NO_LEADER:
+                failures.append(f"{address}: {_told(response)}")
+                continue
+            return _answer(address, response)
+        raise ClusterError("CLUSTER-041", cause="; ".join(failures), values={"masters": ", ".join(self.masters)})
+
+    def url(self, address: str) -> str:
+        """An address with its scheme: https where certificates are given, unless it says itself."""
+        if "://" in address:
+            return address
+        return f"{'https' if self.security.ssl_ca or self.security.ssl_cert else 'http'}://{address}"
+
+
+def _code(response: httpx.Response) -> str:
+    """The code of the error that the answer tells, if it tells one."""
+    form = _form(response)
+    return str(form.get("error_code", "")) if isinstance(form, dict) else ""
+
+
+def _form(response: httpx.Response) -> Any:
+    """The answer's JSON, None where it is none."""
+    try:
+        return response.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
+
+
+def _answer(address: str, response: httpx.Response) -> dict[str, Any]:
+    if response.status_code in (401, 403):
+        raise ClusterError("CLUSTER-043", cause=_told(response), values={"master": address})
+    answer = _form(response)
+    if not isinstance(answer, dict) or "result" not in answer:
+        raise ClusterError("CLUSTER-042", cause=_told(response), values=_status(address, response))
+    return answer
+
+
+def _status(address: str, response: httpx.Response) -> dict[str, Any]:
+    return {"master": address, "status": f"HTTP {response.status_code}"}
+
+
+def _told(response: httpx.Response) -> str:
+    """What the answer says in words, from one of the forms that servers have for it."""
+    form = _form(response)
+    if form is None:
+        form = response.text.strip()[:200]
+    if isinstance(form, dict):
+        form = form.get("msg") or form.get("error_msg") or form.get("detail") or form
+    return str(form) or f"HTTP {response.status_code}"

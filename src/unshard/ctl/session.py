@@ -1,0 +1,92 @@
+"""What the flags of every verb say, and how a verb ends: its answer shown, its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from unshard.api.verbs import Request
+from unshard.config.listener import LinkSecurity
+from unshard.ctl.client import MasterClient
+from unshard.ctl.tables import rendered
+from unshard.errors import UnshardError
+
+FAILED = 1
+WRONG_USE = "CLUSTER-047"
+ADDRESS_VARIABLES = ("UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR")
+TOKEN_VARIABLE = "UNSHARD_TOKEN"
+DEFAULT_SECONDS = 600.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Where the masters are, how to speak to them, which sources are meant, how answers are shown.
+
+    `sources` are words of `-s` as they were typed: ids, or files of sources.
+    """
+
+    masters: tuple[str, ...] = ()
+    seconds: float = DEFAULT_SECONDS
+    security: LinkSecurity = field(default_factory=LinkSecurity)
+    sources: tuple[str, ...] = ()
+    as_json: bool = False
+
+    @property
+    def client(self) -> MasterClient:
+        return MasterClient(self.masters, self.seconds, self.security)
+
+    @property
+    def direct(self) -> bool:
+        """Whether no master is known: what can be done with the files alone is done so."""
+        return not self.masters
+
+
+def masters_of_environment(variables: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The masters that the first of `ADDRESS_VARIABLES` names."""
+    return addresses(next((variables[name] for name in ADDRESS_VARIABLES if variables.get(name)), ""))
+
+
+def token_of_environment(variables: Mapping[str, str] = os.environ) -> str:
+    """Where the token stands, if the environment has one."""
+    return f"env:{TOKEN_VARIABLE}" if variables.get(TOKEN_VARIABLE) else ""
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """`host:port,host:port` taken apart."""
+    return tuple(word for part in text.split(",") if (word := part.strip()))
+
+
+def ask(session: Session, request: Request) -> None:
+    """Put a request to a master, show the answer; exit code 1 where it is no."""
+    conclude(session, request.verb, lambda: session.client.ask(request))
+
+
+def conclude(session: Session, verb: str, work: Callable[[], dict[str, Any]]) -> None:
+    """Show what `work` answers. An error is told on stderr: exit code 2 for wrong use, else 1."""
+    answer = guarded(work)
+    console = Console()
+    if session.as_json or not console.is_terminal:
+        typer.echo(json.dumps(answer, indent=4, ensure_ascii=False))
+    else:
+        for part in rendered(verb, answer):
+            console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+    if not answer.get("result"):
+        raise typer.Exit(FAILED)
+
+
+def guarded(work: Callable[[], _T]) -> _T:
+    """What `work` returns; an UnshardError becomes its text on stderr and an exit code."""
+    try:
+        return work()
+    except UnshardError as error:
+        if error.code == WRONG_USE:
+            raise typer.BadParameter(error.cause) from None
+        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(FAILED) from None

@@ -1,0 +1,76 @@
+"""`unshard ctl` at a prompt: each line is a verb of the same command table, with a history and completion."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory
+
+from unshard.ctl.completion import Names, VerbCompleter
+from unshard.ctl.session import Session
+
+_ENDS = frozenset({"exit", "quit"})
+_SECRET = frozenset({"encrypt"})
+
+
+def shell(table: Any, session: Session, prompt: PromptSession[str] | None = None) -> None:
+    """Read and carry out lines until `exit` or Ctrl-D. A verb that fails is told; the prompt comes again."""
+    reading = prompt or _prompt(table, session)
+    while True:
+        try:
+            line = reading.prompt("» ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            typer.echo(f"this line can't be taken apart: {str(error).lower()}", err=True)
+            continue
+        if not words:
+            continue
+        if words[0] in _ENDS:
+            return
+        carry_out(table, words, session)
+
+
+def carry_out(table: Any, words: list[str], session: Session) -> None:
+    """One line, as `unshard ctl` itself would: errors and wrong use are told by it."""
+    try:
+        table.main(args=words, prog_name="unshard ctl", obj=session)
+    except SystemExit:  # its exit code has nobody to tell
+        return
+
+
+def history_path(variables: Mapping[str, str] = os.environ) -> Path:
+    """Where lines are kept: below $XDG_STATE_HOME, else in the home folder."""
+    state = variables.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "unshard" / "ctl_history"
+
+
+class DiscreetHistory(FileHistory):
+    """Lines in a file that only its owner reads, without those that hold a password."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        super().__init__(path)
+
+    def append_string(self, string: str) -> None:
+        if not _SECRET.intersection(string.split()):
+            super().append_string(string)
+
+
+def _prompt(table: Any, session: Session) -> PromptSession[str]:
+    completer = VerbCompleter(table, Names(session))
+    try:
+        return PromptSession(history=DiscreetHistory(history_path()), completer=completer, complete_in_thread=True)
+    except OSError:  # a home that can't be written to: without a history then
+        return PromptSession(completer=completer, complete_in_thread=True)

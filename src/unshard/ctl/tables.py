@@ -1,0 +1,155 @@
+"""A master's answers for a terminal: which shape each verb's has, and the shapes that need few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from unshard.ctl.check_table import check_rows
+from unshard.ctl.grid import grid
+from unshard.ctl.status_table import status_rows
+
+Answer = Mapping[str, Any]
+Shape = Callable[[Answer], Iterator[RenderableType]]
+
+
+def rendered(verb: str, answer: Answer) -> Iterator[RenderableType]:
+    """The answer to a verb, from the top down; texts are whole lines."""
+    yield from _SHAPES.get(verb, results)(answer)
+
+
+def verdict(answer: Answer) -> Text:
+    """Whether it went well, and the answer's message."""
+    good = bool(answer.get("result"))
+    text = Text("ok" if good else "failed", style="green" if good else "bold red")
+    message = str(answer.get("msg") or "").strip()
+    return text.append(f": {message}" if message else "", style="none")
+
+
+def results(answer: Answer) -> Iterator[RenderableType]:
+    """The form that most verbs have: a line for each source, messages below where they are long."""
+    yield verdict(answer)
+    if check := str(answer.get("checkResult") or "").strip():
+        yield Text(check)
+    sources = answer.get("sources") or ()
+    if not sources:
+        return
+    table = grid("source", "worker", "result", "message")
+    long = []
+    for one in sources:
+        message = str(one.get("msg") or "")
+        good = bool(one.get("result"))
+        if "\n" in message or len(message) > 60:
+            long.append((one.get("source", ""), message))
+            message = "below"
+        state = Text("ok", "green") if good else Text("failed", "bold red")
+        table.add_row(str(one.get("source", "")), str(one.get("worker") or ""), state, Text(message))
+    yield table
+    for name, message in long:
+        yield Text(f"\n{name}:", style="bold")
+        yield Text(message)
+
+
+def members(answer: Answer) -> Iterator[RenderableType]:
+    """`list-member`: masters with the one that leads, then workers."""
+    if not answer.get("result"):
+        yield verdict(answer)
+        return
+    parts = {kind: form for part in answer.get("members") or () for kind, form in part.items()}
+    leader = parts.get("leader", {}).get("name", "")
+    if masters := parts.get("master", {}).get("masters"):
+        table = grid("master", "alive", "leads", "address")
+        for one in masters:
+            alive = Text("yes", "green") if one.get("alive") else Text("NO", "bold red")
+            urls = ", ".join(one.get("clientURLs") or ())
+            table.add_row(str(one.get("name", "")), alive, "yes" if one.get("name") == leader else "", urls)
+        yield table
+    elif "leader" in parts:
+        yield f"leader: {leader or 'none'} {parts['leader'].get('addr', '')}".rstrip()
+    if "worker" in parts:
+        yield ""
+        workers = parts["worker"].get("workers") or ()
+        table = grid("worker", "stage", "source", "address")
+        for one in workers:
+            stage = str(one.get("stage", ""))
+            style = {"bound": "green", "offline": "bold red"}.get(stage, "none")
+            table.add_row(str(one.get("name", "")), Text(stage, style), one.get("source") or "", one.get("addr", ""))
+        yield table if workers else "no worker has registered"
+    for kind, form in parts.items():
+        if form.get("msg"):
+            yield Text(f"{kind}: {form['msg']}", style="yellow")
+
+
+def locks(answer: Answer) -> Iterator[RenderableType]:
+    """`shard-ddl-lock`: each lock, whom it waits for, and the command that settles it."""
+    found = answer.get("locks") or ()
+    if not answer.get("result") or not found:
+        yield verdict(answer)
+        return
+    for lock in found:
+        yield Text(str(lock.get("ID", "")), style="bold")
+        rows = [
+            ("task", lock.get("task", "")),
+            ("owner", lock.get("owner") or "none yet"),
+            *(("DDL", ddl) for ddl in lock.get("DDLs") or ()),
+            ("has it", ", ".join(lock.get("synced") or ()) or "nobody"),
+            ("waits for", ", ".join(lock.get("unsynced") or ()) or "nobody"),
+        ]
+        rows += [(name, lock[key]) for key, name in _LOCK_MORE if lock.get(key)]
+        yield from (f"  {name:<10} {_joined(text)}" for name, text in rows)
+
+
+_LOCK_MORE = (("since", "since"), ("waitsFor", "why"), ("mismatch", "mismatch"), ("help", "what to do"))
+
+
+def _joined(text: Any) -> str:
+    return "\n             ".join(str(part) for part in text) if isinstance(text, list | tuple) else str(text)
+
+
+def configuration(answer: Answer) -> Iterator[RenderableType]:
+    yield Text(str(answer["cfg"]).rstrip()) if answer.get("result") and "cfg" in answer else verdict(answer)
+
+
+def secret(answer: Answer) -> Iterator[RenderableType]:
+    yield Text(str(answer["ciphertext"])) if answer.get("result") and "ciphertext" in answer else verdict(answer)
+
+
+def log_levels(answer: Answer) -> Iterator[RenderableType]:
+    yield verdict(answer)
+    table = grid("member", "level", "message")
+    for one in answer.get("members") or ():
+        table.add_row(str(one.get("name", "")), str(one.get("level", "")), Text(str(one.get("msg") or "")))
+    yield table
+
+
+def operators(answer: Answer) -> Iterator[RenderableType]:
+    """`binlog`: like other verbs, but `list` has a JSON list as each source's message."""
+    sources = answer.get("sources") or ()
+    if not answer.get("result") or not any(str(one.get("msg", "")).startswith("[") for one in sources):
+        yield from results(answer)
+        return
+    table = grid("source", "what", "place", "statements")
+    for one in sources:
+        for form in json.loads(one["msg"]):
+            op = _OPS.get(form.get("op"), str(form.get("op")))
+            table.add_row(one["source"], op, form.get("binlogPos", ""), Text("; ".join(form.get("sqls") or ())))
+    yield table if table.row_count else "nothing is given"
+
+
+_OPS = {1: "skip", 2: "replace", 3: "revert", 4: "inject"}
+
+
+_SHAPES: dict[str, Shape] = {
+    "query-status": status_rows,
+    "check-task": check_rows,
+    "list-member": members,
+    "shard-ddl-lock": locks,
+    "binlog": operators,
+    "config": configuration,
+    "encrypt": secret,
+    "log-level": log_levels,
+}

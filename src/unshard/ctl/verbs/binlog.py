@@ -1,0 +1,105 @@
+"""The verbs of `binlog`, and dmctl's old form of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from unshard.api.verbs import Binlog
+from unshard.ctl.direct import subject, who
+from unshard.ctl.session import Session, conclude
+from unshard.ctl.verbs.arguments import TaskWord
+from unshard.ctl.words import source_ids, task_name
+from unshard.operate.binlog import answer_binlog
+
+binlog = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Get a task past a statement or a row change that can't be applied. Without a master the task's file is "
+    "needed, and the task is started again by hand.",
+)
+Place = Annotated[
+    str,
+    typer.Option("--binlog-pos", "-b", metavar="FILE:POS", help="The place; else where the source has stopped."),
+]
+Sqls = Annotated[
+    list[str], typer.Argument(metavar="SQL…", help="DDL with every table's schema, in the source's names; `;` between.")
+]
+Op = Literal["skip", "replace", "revert", "inject", "list"]
+
+
+@binlog.command()
+def skip(context: typer.Context, task: TaskWord, place: Place = "") -> None:
+    """Leave out the statement there, or the row changes of the event or transaction there.
+
+    A statement is not run; the structure that it gave the table at the source is tracked. Row changes that are left
+    out are counted under `operator`. Kept in the target until the place is passed, then as a record.
+    """
+    _run(context, "skip", task, place)
+
+
+@binlog.command()
+def replace(context: typer.Context, task: TaskWord, sqls: Sqls, place: Place = "") -> None:
+    """Run other statements in the place of the one there; they are routed and tracked as it would be."""
+    _run(context, "replace", task, place, sqls)
+
+
+@binlog.command()
+def inject(context: typer.Context, task: TaskWord, sqls: Sqls, place: Place = "") -> None:
+    """Run other statements before the one there, and then that one."""
+    _run(context, "inject", task, place, sqls)
+
+
+@binlog.command()
+def revert(context: typer.Context, task: TaskWord, place: Place = "") -> None:
+    """Take back what was given for the place, as long as it is not used."""
+    _run(context, "revert", task, place)
+
+
+@binlog.command("list")
+def list_(
+    context: typer.Context,
+    task: TaskWord,
+    place: Place = "",
+    every: Annotated[bool, typer.Option("--all", help="Used and reverted ones too.")] = False,
+) -> None:
+    """Print what is given and not used yet: op 1 skip, 2 replace, 4 inject."""
+    _run(context, "list", task, place, every=every)
+
+
+def handle_error(
+    context: typer.Context,
+    task: TaskWord,
+    verb: Annotated[Op, typer.Argument(metavar="VERB", help="skip, replace, inject, revert or list.")],
+    sqls: Annotated[list[str] | None, typer.Argument(metavar="SQL…")] = None,
+    place: Place = "",
+) -> None:
+    """dmctl's old form of `binlog`."""
+    _run(context, verb, task, place, sqls)
+
+
+def _run(
+    context: typer.Context, op: Op, task: str, place: str, sqls: list[str] | None = None, *, every: bool = False
+) -> None:
+    session: Session = context.obj
+
+    def answer() -> dict[str, Any]:
+        request = Binlog(
+            op=op,
+            task=task_name(task),
+            sources=source_ids(session.sources),
+            binlog_pos=place,
+            sqls=tuple(sqls or ()),
+            every=every,
+        )
+        if session.direct:
+            return answer_binlog(subject(task, session.sources), request, who())
+        return session.client.ask(request)
+
+    conclude(session, Binlog.verb, answer)
+
+
+def register(table: typer.Typer) -> None:
+    table.add_typer(binlog, name="binlog")
+    table.command("handle-error", hidden=True)(handle_error)

@@ -1,0 +1,69 @@
+"""Verbs of sharding DDL, and dmctl's old names of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
+from unshard.ctl.groups import ListGroup
+from unshard.ctl.session import Session, ask, guarded
+from unshard.ctl.verbs.arguments import TaskMaybe
+from unshard.ctl.words import source_ids, task_name
+
+lock = typer.Typer(
+    cls=ListGroup,
+    rich_markup_mode=None,
+    help="Show sharding DDL that waits for other shards, or settle it by hand. `shard-ddl-lock TASK` is "
+    "`shard-ddl-lock list TASK`.",
+)
+
+
+@lock.command("list")
+def list_(context: typer.Context, task: TaskMaybe = "") -> None:
+    """Show the locks: the DDL, who has it, who is missing. Of one task, or of the sources of -s."""
+    session: Session = context.obj
+    ask(session, guarded(lambda: ShardDdlLock(task=task_name(task), sources=source_ids(session.sources))))
+
+
+@lock.command()
+def unlock(
+    context: typer.Context,
+    lock_id: Annotated[str, typer.Argument(metavar="ID", help="The lock, as it is listed.")],
+    owner: Annotated[
+        str, typer.Option("--owner", "-o", metavar="SOURCE", help="Who runs the DDL; else the lock's owner.")
+    ] = "",
+    force_remove: Annotated[
+        bool, typer.Option("--force-remove", "-f", help="Remove the lock though its owner can't run the DDL.")
+    ] = False,
+    action: Annotated[
+        Literal["skip", "exec"], typer.Option("--action", "-a", help="Of optimistic mode: what is done with the DDL.")
+    ] = "skip",
+    database: Annotated[str, typer.Option("--database", "-d", metavar="DB", help="Of optimistic mode.")] = "",
+    table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="Of optimistic mode.")] = "",
+) -> None:
+    """Let a DDL go on without the sources that are missing. They meet it later, and it is then skipped or waits anew.
+
+    Do it only when a source that is missing will never run the DDL.
+    """
+    session: Session = context.obj
+
+    def request() -> ShardDdlLockUnlock:
+        return ShardDdlLockUnlock(
+            id=lock_id,
+            owner=owner,
+            force_remove=force_remove,
+            action=action,
+            database=database,
+            table=table,
+            sources=source_ids(session.sources),
+        )
+
+    ask(session, guarded(request))
+
+
+def register(table: typer.Typer) -> None:
+    table.add_typer(lock, name="shard-ddl-lock")
+    table.command("show-ddl-locks", hidden=True)(list_)
+    table.command("unlock-ddl-lock", hidden=True)(unlock)

@@ -1,0 +1,66 @@
+"""Words of a command line made into what requests carry: names, texts of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from unshard.config.document import parse_document
+from unshard.errors import ConfigError, Where
+
+_FILE_ENDINGS = (".yaml", ".yml")
+
+
+def text_of(path: str | Path) -> str:
+    """A file's text. Raises ConfigError CONFIG-002."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), error.strerror or "") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), f"byte {error.start} is not UTF-8") from None
+
+
+def task_name(word: str) -> str:
+    """A task's name, or that in its file. The rest of the file isn't looked at: a bad one can still be stopped.
+
+    Raises ConfigError CONFIG-002, CONFIG-003.
+    """
+    return _named(word, "name")
+
+
+def source_id(word: str) -> str:
+    """A source's id, or that in its file. Raises as `task_name`."""
+    return _named(word, "source-id")
+
+
+def source_ids(words: Iterable[str]) -> tuple[str, ...]:
+    """The sources that are meant, each once."""
+    return tuple(dict.fromkeys(source_id(word) for word in apart(words)))
+
+
+def source_files(words: Iterable[str]) -> list[str]:
+    """Those of the words that are files of sources."""
+    return [word for word in apart(words) if is_file(word)]
+
+
+def apart(words: Iterable[str]) -> list[str]:
+    """`a,b` is two words; but not where it is a file's name."""
+    parts = []
+    for word in words:
+        parts += [word] if Path(word).is_file() else [part for part in word.split(",") if part]
+    return parts
+
+
+def is_file(word: str) -> bool:
+    """Whether a word means a file, there or not, and no name."""
+    return word.endswith(_FILE_ENDINGS) or Path(word).is_file()
+
+
+def _named(word: str, key: str) -> str:
+    if not is_file(word):
+        return word
+    name = parse_document(text_of(word), word).data.get(key)
+    if not isinstance(name, str) or not name:
+        raise ConfigError("CONFIG-002", Where(file=word), f"it has no {key}")
+    return name

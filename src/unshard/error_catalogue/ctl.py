@@ -1,0 +1,37 @@
+"""What goes wrong at `unshard ctl`, between it and the masters."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+CTL: dict[str, Entry] = {
+    "CLUSTER-040": Entry(
+        "no master is known that {verb} could be put to",
+        "give --master-addr HOST:PORT, or set UNSHARD_MASTER_ADDR or DM_MASTER_ADDR",
+    ),
+    "CLUSTER-041": Entry(
+        "no master can be reached at {masters}",
+        "look whether the masters run, and whether --master-addr and the TLS files are right; a cluster that has just "
+        "lost its leader has another within seconds: try again",
+        retryable=True,
+    ),
+    "CLUSTER-042": Entry(
+        "what answers at {master} is no master of this version: {status}",
+        "look at --master-addr: is it a worker's address, a proxy's, or a master of another version?",
+    ),
+    "CLUSTER-043": Entry(
+        "the master at {master} does not let us do that",
+        "give the token of a role that may: --token-file FILE, or set UNSHARD_TOKEN; a master that asks for client "
+        "certificates needs --ssl-cert and --ssl-key",
+    ),
+    "CLUSTER-045": Entry(
+        "the master at {master} took {verb} and gave no answer within {seconds} s",
+        "it may still be carried out: look with query-status before you give the command again; --rpc-timeout waits "
+        "longer",
+    ),
+    "CLUSTER-046": Entry(
+        "{folder} is no folder that `config export` wrote",
+        "give the folder that holds tasks/ and sources/ with -d",
+    ),
+    "CLUSTER-047": Entry("the command can't be meant so", "see `unshard ctl VERB --help`"),
+}
