@@ -21,7 +21,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_who_asked_to_change_what_and_what_came_of_it(tmp_path: Path) -> None:
-    callers = tokens(tmp_path, oda="operator", vic="viewer")
+    callers = tokens(tmp_path, oda="operator", vic="viewer", ada="admin")
     with served(tmp_path, token_file=str(callers)) as server, server_client(server) as client:
 
         def post(who: str, task: str, name: str) -> int:
@@ -34,7 +34,13 @@ def test_who_asked_to_change_what_and_what_came_of_it(tmp_path: Path) -> None:
         assert (
             client.post("/tasks/t2", headers=bearer("oda"), json={"name": "n", "password": [SECRET]}).status_code == 422
         )
+        shown = client.get("/api/v1/cluster/audit", headers=bearer("ada")).json()["data"]
+        assert client.get("/api/v1/cluster/audit", headers=bearer("oda")).status_code == 403
+        assert client.get("/api/v1/cluster/audit?limit=0", headers=bearer("ada")).status_code == 422
     found = lines(tmp_path)
+    assert shown == found[: len(shown)]
+    assert len(found) == len(shown) + 1
+    del found[-1]
     asked = [line for line in found if line["phase"] == "asked"]
     assert asked[0] | {"id": "", "time": ""} == {
         "id": "", "time": "", "phase": "asked", "who": "oda", "role": "operator", "from": "127.0.0.1",

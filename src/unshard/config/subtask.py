@@ -9,6 +9,7 @@ from pydantic import Field
 
 from unshard.config.database import TargetConfig
 from unshard.config.dump_flags import Consistency, parse_size
+from unshard.config.redact import hidden
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
@@ -97,10 +98,8 @@ class SubtaskConfig(Section):
     spark: SparkConfig
 
     def redacted(self) -> dict[str, Any]:
-        """JSON-ready form in DM's key names, with `******` for every password."""
-        form = self.model_dump(mode="json", by_alias=True)
-        for database in (form["source"]["from"], form["target"]):
-            database["password"] = "******" if database["password"] else ""
+        """JSON-ready form in DM's key names, with `******` for every secret."""
+        form: dict[str, Any] = hidden(self.model_dump(mode="json", by_alias=True))
         return form
 
 

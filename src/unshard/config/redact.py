@@ -1,0 +1,44 @@
+"""Files and forms as they may be shown: every secret in them as `******`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+HIDDEN = "******"
+_SECRET = re.compile(
+    r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|credential|ssl[-_]key[-_](bytes|base64)",
+    re.IGNORECASE,
+)
+"""Keys, of Spark's `conf` and of sessions too, whose value is a secret."""
+
+
+def hidden(form: Any) -> Any:
+    """The same mappings and lists, with `******` for every secret that is set."""
+    if isinstance(form, dict):
+        return {key: _shown(key, value) for key, value in form.items()}
+    if isinstance(form, list | tuple):
+        return [hidden(item) for item in form]
+    return form
+
+
+def hidden_text(text: str) -> str:
+    """A task or source file's text to show: its keys in their order, secrets as `******`, without its comments.
+
+    A text that is no YAML mapping is shown as `******` altogether.
+    """
+    try:
+        form = yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError:
+        form = None
+    if not isinstance(form, dict):
+        return HIDDEN
+    return yaml.safe_dump(hidden(form), sort_keys=False, allow_unicode=True)
+
+
+def _shown(key: Any, value: Any) -> Any:
+    if isinstance(key, str) and not isinstance(value, dict) and _SECRET.search(key):
+        return HIDDEN if value else value
+    return hidden(value)

@@ -1,0 +1,44 @@
+"""What is shown of files: no secret, whatever the key that holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unshard.config import load_source, load_task, plan_subtasks
+from unshard.config.redact import hidden, hidden_text
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TEXT = """
+# s3cret
+name: t
+target-database:
+  host: h
+  password: s3cret
+  session: {a: 1, my_secret: s3cret}
+  security: {ssl-ca: ca.pem, ssl-key-bytes: "-----BEGIN s3cret", ssl-key-base64: s3cret}
+spark: {conf: {spark.hadoop.fs.s3a.access.key: s3cret, spark.ssl.keyPassword: s3cret, spark.x: y}}
+list: [{token: s3cret, token-file: f, secret-key-path: k, password: ''}]
+"""
+
+
+def test_no_secret_is_shown_and_all_else_is() -> None:
+    shown = hidden_text(TEXT)
+    assert "s3cret" not in shown
+    assert shown.count("******") == 7
+    assert all(word in shown for word in ("name: t", "ca.pem", "spark.x: y", "token-file: f", "secret-key-path: k"))
+    assert "password: ''" in shown
+    assert hidden_text("password: [") == hidden_text("s3cret") == "******"
+    assert hidden({"password": ""}) == {"password": ""}
+
+
+def test_a_subtask_is_shown_without_its_secrets() -> None:
+    task = load_task(EXAMPLES / "task.yaml")
+    (first, _) = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])
+    security = {"ssl-cert-bytes": "-----BEGIN c", "ssl-key-bytes": "-----BEGIN s3cret"}
+    form = first.model_dump(mode="json", by_alias=True)
+    form["target"] |= {"password": "s3cret", "security": security}
+    form["source"]["from"] |= {"password": "s3cret", "security": security}
+    whole = type(first).model_validate(form)
+    assert "s3cret" not in str(whole.redacted())
+    assert "s3cret" not in repr(whole)
+    assert "s3cret" in whole.model_dump_json()
