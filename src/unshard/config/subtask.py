@@ -13,7 +13,7 @@ from unshard.config.redact import hidden
 from unshard.config.rules import BlockAllowRule, ColumnMappingRule, ExpressionFilterRule, FilterRule, RouteRule
 from unshard.config.section import Section
 from unshard.config.source import SourceConfig
-from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, SparkConfig, TaskConfig
+from unshard.config.task import Delivery, InstanceConfig, MetaConfig, Mode, ShardDrop, SparkConfig, TaskConfig
 from unshard.config.units import (
     DEFAULT_ROWS,
     DumperConfig,
@@ -71,6 +71,7 @@ class SyncerSettings(Section):
 class SubtaskConfig(Section):
     """One source's part of a task, complete. Pickles; `model_dump_json` writes it, `model_validate_json` reads it.
 
+    `peers` are all sources of the task, this one too. `pessimistic`: DDL of merged tables is brought together.
     Passwords in it are what the user wrote (plain or a reference); `redacted` is the form to show.
     """
 
@@ -96,6 +97,9 @@ class SubtaskConfig(Section):
     syncer: SyncerSettings
     clean_dump_file: bool
     spark: SparkConfig
+    pessimistic: bool = False
+    shard_drop: ShardDrop = "ignore"
+    peers: tuple[str, ...] = ()
 
     def redacted(self) -> dict[str, Any]:
         """JSON-ready form in DM's key names, with `******` for every secret."""
@@ -197,6 +201,9 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         syncer=_syncer(task.syncers, instance),
         clean_dump_file=task.clean_dump_file,
         spark=task.spark,
+        pessimistic=task.is_sharding or task.shard_mode == "pessimistic",
+        shard_drop=task.shard_drop,
+        peers=tuple(one.source_id for one in task.mysql_instances),
     )
 
 

@@ -26,6 +26,7 @@ LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"
 
 Mode = Literal["full", "incremental", "all", "dump", "load"]
 Delivery = Literal["exactly-once", "at-least-once"]
+ShardDrop = Literal["ignore", "stop"]
 _HEARTBEAT = NoEffect("DM dropped its heartbeat")
 _SHADOW = (r"^_(.+)_(?:new|gho)$",)
 _TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
@@ -141,9 +142,16 @@ class TaskConfig(Section):
         description="How often a row change reaches the target, whatever dies meanwhile. `at-least-once` is DM's way: "
         "no receipts, a checkpoint every interval, and safe mode where changes may come again.",
     )
-    is_sharding: Annotated[bool, later(False)] = Field(default=False, description="DM's old switch for `shard-mode`.")
-    shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("")] = Field(
-        default="", description="How DDL of merged tables is brought together."
+    is_sharding: bool = Field(default=False, description="DM's old switch: `true` is `shard-mode: pessimistic`.")
+    shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("", "pessimistic")] = Field(
+        default="",
+        description="How DDL of merged tables is brought together. `pessimistic`: a DDL waits until all tables that are "
+        "merged into one have it, in all sources; it is run once then. Not set: such a DDL stops the task.",
+    )
+    shard_drop: ShardDrop = Field(
+        default="ignore",
+        description="With `shard-mode`: what DROP TABLE, DROP DATABASE and TRUNCATE of a source's tables do. `ignore`: "
+        "nothing on the target, as in DM; `stop`: the task stops in front of them.",
     )
     strict_optimistic_shard_mode: Annotated[bool, later(False)] = Field(
         default=False, description="Any conflict in optimistic mode is an error at once."

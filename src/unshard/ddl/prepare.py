@@ -50,9 +50,19 @@ def prepare(
 ) -> Prepared:
     """What becomes of the pieces of a statement between `begin` and `end` of the log.
 
-    Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004,
-    DDL-005, DDL-012 (see `SchemaTracker.after`, `plan_intent`), what `check_marks` raises; MySQLdb.Error for a lost
-    connection.
+    Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
+    """
+    changes, statements = for_target(connection, found, tracker, rules)
+    return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
+
+
+def for_target(
+    connection: Any, found: Sequence[Piece], tracker: SchemaTracker, rules: Rules
+) -> tuple[Changes, list[Ddl]]:
+    """What the pieces of a statement change upstream, and what of them is run on the target, in its names.
+
+    Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004 as
+    `SchemaTracker.after`, what `check_marks` raises; MySQLdb.Error for a lost connection.
     """
     found = _known(found, tracker)
     tracked = [piece for piece in found if piece.tracked]
@@ -65,8 +75,7 @@ def prepare(
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
     statements = [_for_target(connection, part, changes, rules) for part in to_run(found, rules)]
-    kept = {name: table for name, table in changes.items() if not name.table or rules.allows(name)}
-    return Prepared(kept, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
+    return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
 def to_run(found: Sequence[Piece], rules: Rules) -> list[Ddl]:

@@ -32,13 +32,20 @@ from unshard.target.writer import writer
 
 T = TypeVar("T")
 Changed = Mapping[TableName, TableCheckpoint]
+Also = Callable[[Any], None]
+"""Asked with the cursor of a transaction, at each attempt, right before it commits."""
+
+
+def nothing(_: Any) -> None:
+    """An `Also` that writes nothing."""
 
 
 @dataclass(slots=True)
 class Journal:
     """One source's journal in the target. Used by one thread. `epoch` and `batch_id` are set by `claim`.
 
-    `exit_point` is written with every checkpoint; `owed` is what the next move of the checkpoint adds to the ledger,
+    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
+    `owed` is what the next move of the checkpoint adds to the ledger,
     `used` the operators, with a note on each, that it marks as applied.
     """
 
@@ -49,6 +56,7 @@ class Journal:
     batch_id: int = 0
     exact: bool = True
     exit_point: ExitPoint | None = None
+    held: Location | None = None
     owed: Account = field(default_factory=Account)
     used: dict[int, str] = field(default_factory=dict)
     _connection: Any = field(default=None, repr=False)
@@ -113,11 +121,18 @@ class Journal:
         return self.batch_id
 
     def close(
-        self, end: Location, changed: Changed, account: Account, xid: str = "", online: Records | None = None
+        self,
+        end: Location,
+        changed: Changed,
+        account: Account,
+        xid: str = "",
+        online: Records | None = None,
+        also: Also = nothing,
     ) -> None:
         """Move the checkpoint to `end`, add account and owed to the ledger, mark the open batch done, all or nothing.
 
-        `xid` is the prepared transaction that the batch has committed, `online` changes of what waits for ghosts.
+        `xid` is the prepared transaction that the batch has committed, `online` changes of what waits for ghosts,
+        `also` writes more, by key, in the same transaction.
         """
 
         def attempt(connection: Any) -> None:
@@ -133,6 +148,7 @@ class Journal:
                 self._settle(cursor)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
+                also(cursor)
                 cursor.execute("COMMIT")
 
         reach("sync-close-before")
@@ -152,11 +168,12 @@ class Journal:
         prepared: PreparedXa | None = None,
         xid: str = "",
         online: Records | None = None,
+        also: Also = nothing,
     ) -> None:
         """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
 
         The stretch may end in an XA transaction that is `prepared`, in the end of the one of that `xid`, or in a
-        statement on a ghost table, which `online` is what changes by.
+        statement on a ghost table, which `online` is what changes by. `also` writes more, by key.
         """
 
         attempts = count()
@@ -165,7 +182,7 @@ class Journal:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
                 receipts.hold(cursor, self.meta, self.source, self.epoch)
-                if not next(attempts) or not self._stands_at(cursor, end):
+                if not next(attempts) or not self._stands_at(connection, end):
                     self._add_to_ledger(cursor, self.owed)
                 self._save(cursor, end, changed)
                 save_records(cursor, self.meta, self.source, online or {})
@@ -174,6 +191,7 @@ class Journal:
                 self._settle(cursor)
                 if xid:
                     drop(cursor, self.meta, self.source, xid)
+                also(cursor)
                 cursor.execute("COMMIT")
 
         reach("sync-move-before")
@@ -204,16 +222,16 @@ class Journal:
 
     def stopped(self, stopped: Stopped) -> None:
         """Put on record where and why the source stops here. Raises SyncError SYNC-001 where another owns it."""
-        self._in_one(lambda cursor: save_stopped(cursor, self.meta, self.source, stopped))
+        self.in_one(lambda cursor: save_stopped(cursor, self.meta, self.source, stopped))
 
     def goes_on(self) -> None:
         """Forget where the source stopped."""
-        self._in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
+        self.in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
 
     def miss(self, numbers: Iterable[int]) -> None:
         """Operators whose place was passed without them."""
         batch, note = (self.epoch, self.batch_id), "the place was passed without it"
-        self._in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
+        self.in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
 
     def owe(self, account: Account) -> None:
         """Add to the ledger when the checkpoint is moved next."""
@@ -238,7 +256,7 @@ class Journal:
             self._connection.close()
             self._connection = None
 
-    def _in_one(self, write: Callable[[Any], None]) -> None:
+    def in_one(self, write: Callable[[Any], None]) -> None:
         """One transaction of the source's owner."""
 
         def attempt(connection: Any) -> None:
@@ -255,7 +273,7 @@ class Journal:
             settle(cursor, self.meta, self.source, [number], "applied", self.epoch, self.batch_id, note)
 
     def _save(self, cursor: Any, end: Location, changed: Changed) -> None:
-        save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact)
+        save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact, held=self.held)
 
     def _is_closed(self, cursor: Any) -> bool:
         """Whether an attempt whose answer was lost has closed this very batch."""
@@ -269,13 +287,10 @@ class Journal:
         skipped = [[*name_and_rule, events] for name_and_rule, events in self.owed.skipped.items()]
         return {**plan, "skipped": skipped} if skipped else plan
 
-    def _stands_at(self, cursor: Any, end: Location) -> bool:
+    def _stands_at(self, connection: Any, end: Location) -> bool:
         """Whether an attempt whose answer was lost has moved the checkpoint, and with it what was owed."""
-        cursor.execute(
-            f"SELECT binlog_name, binlog_pos, binlog_gtid FROM {self.meta.checkpoint} WHERE id = %s AND is_global",
-            (self.source,),
-        )
-        return bool(cursor.fetchone() == (end.position.file, end.position.offset, end.gtid))
+        found = load_checkpoint(connection, self.meta, self.source, tables_too=False)
+        return found is not None and found.location == end
 
     def _add_to_ledger(self, cursor: Any, account: Account) -> None:
         tables = account.tables

@@ -11,7 +11,7 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync import safe_mode
-from unshard.sync.journal import Journal
+from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.safe_mode import Delivery, SafeMode
 from unshard.sync.status import Meter
@@ -60,15 +60,15 @@ class Standing:
         self.saved = end
         self.arrive(end)
 
-    def close(self, end: Location, account: Account, xid: str = "") -> None:
+    def close(self, end: Location, account: Account, xid: str = "", also: Also = nothing) -> None:
         """Move the checkpoint to the end of the open batch, with what became of it."""
         self.turn(self.safe.passed(end.position))
-        self.journal.close(end, self.take_changes(end.position), account, xid)
+        self.journal.close(end, self.take_changes(end.position), account, xid, also=also)
         self._saved_at(end)
 
-    def move(self, to: Location) -> None:
+    def move(self, to: Location, also: Also = nothing) -> None:
         """Move the checkpoint, now."""
-        self.journal.move(to, self.take_changes(to.position))
+        self.journal.move(to, self.take_changes(to.position), also=also)
         self._saved_at(to)
 
     def save(self) -> None:

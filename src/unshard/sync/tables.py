@@ -26,6 +26,9 @@ EXACT_TEXTS = frozenset({"float", "double", "decimal", "bit", "enum", "binary"})
 ODD_COLLATIONS = ("hungarian", "_hu_", "lithuanian", "_lt_", "macce")
 """Parts of the names of collations where `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
 
+HELD = "held for sharding DDL"
+"""The rule, in the ledger, of row events that are read again behind a sharding DDL."""
+
 _OVERLAPS = "WITHOUT OVERLAPS"
 _FREE = "it has one unique key, whose values are equal just where their texts are: its rows may pass each other"
 _KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"
@@ -68,7 +71,8 @@ class TableRules:
     """A source's rules and what they gave for the tables met so far.
 
     `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
-    `row_filters` are the rules that leave out rows of a table with that structure.
+    `row_filters` are the rules that leave out rows of a table with that structure. Changes of `held` tables wait for a
+    sharding DDL: they are read again behind it.
     """
 
     source: str
@@ -80,6 +84,7 @@ class TableRules:
     after: Mapping[TableName, Position]
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
+    held: Collection[TableName] = ()
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
@@ -94,6 +99,8 @@ class TableRules:
         passage = self.allow.judge(name)
         if not passage.passes:
             return "online-ddl" if passage == HELPER else "block-allow-list"
+        if name in self.held:
+            return HELD
         if self.takes(name):
             return "snapshot"  # its own copy, later than the checkpoint, has them
         return ", ".join(one.rule for one in self.events.row_filters(name))
@@ -125,7 +132,9 @@ class TableRules:
         Images that lack columns can't be folded into one another, so with any in the batch all its tables are ordered.
         """
         plans = [
-            replace(self._plan(name), after=self._after(name, begin)) for name in sorted(names) if self.takes(name)
+            replace(self._plan(name), after=self._after(name, begin))
+            for name in sorted(names)
+            if self.takes(name) and name not in self.held
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]

@@ -2,6 +2,9 @@
 
 `table_info` of the global row, null in DM, tells who wrote the row: rows of DM itself, and ours of `at-least-once`
 delivery, may stand behind what the target holds; those of `exactly-once` never do.
+
+While a sharding DDL is unresolved the columns of the global row are held where it began, as in DM: the log is needed
+from there. `table_info` has the place up to which all is read, and applied but for what waits for that DDL.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ class Checkpoint:
     """The global location of one source and every table known there.
 
     `exact`: nothing behind `location` is in the target, but for what `exit_point` says. `by_dm`: DM wrote it.
+    `held`: where the first unresolved sharding DDL began, if there is one.
     """
 
     location: Location
@@ -61,6 +65,7 @@ class Checkpoint:
     exit_point: ExitPoint | None = None
     exact: bool = True
     by_dm: bool = False
+    held: Location | None = None
 
 
 def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_too: bool = True) -> Checkpoint | None:
@@ -80,7 +85,9 @@ def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_to
         elif at is not None:
             exit_point = ExitPoint(exit_at, form.get("cause", "")) if exit_at is not None else None
             exact = form.get("delivery") == "exactly-once"
-            checkpoint = Checkpoint(at, tables, exit_point, exact, by_dm="delivery" not in form)
+            reached = _location(*form["at"]) if "at" in form else None
+            held = at if reached is not None else None
+            checkpoint = Checkpoint(reached or at, tables, exit_point, exact, "delivery" not in form, held)
     return checkpoint
 
 
@@ -93,12 +100,18 @@ def save_checkpoint(
     exit_point: ExitPoint | None = None,
     *,
     exact: bool = True,
+    held: Location | None = None,
 ) -> None:
     """Move the checkpoint; `changed` are the tables whose row differs. Runs in the caller's transaction."""
     statement = _UPSERT.format(name=meta.checkpoint)
-    mark = {"delivery": "exactly-once" if exact else "at-least-once", "cause": exit_point.cause if exit_point else ""}
+    mark: dict[str, Any] = {
+        "delivery": "exactly-once" if exact else "at-least-once",
+        "cause": exit_point.cause if exit_point else "",
+    }
+    if held is not None:
+        mark["at"] = _place(location)
     exit_at = exit_point.location if exit_point is not None else None
-    cursor.execute(statement, (source, "", "", True, *_place(location), *_place(exit_at), json.dumps(mark)))
+    cursor.execute(statement, (source, "", "", True, *_place(held or location), *_place(exit_at), json.dumps(mark)))
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
     kept: Iterable[tuple[Any, ...]] = [
         (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
