@@ -21,7 +21,8 @@ from unshard.ddl.marks import unmarked
 from unshard.ddl.online import Kept, OnlineDdl, Records
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
-from unshard.ddl.prepare import Prepared, prepare
+from unshard.ddl.plan import plan_intent
+from unshard.ddl.prepare import Prepared, for_target, prepare
 from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
@@ -31,9 +32,11 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS
+from unshard.shard.group import ShardingGroup
 from unshard.sync.follow import Ddl
-from unshard.sync.journal import Journal
+from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
+from unshard.sync.sharded import ShardedStatements, statements_of
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.statement_filter import classify_logged, judge_and_log
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -72,6 +75,7 @@ class Statements:
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     after: dict[TableName, Position] = field(default_factory=dict)
     touched: frozenset[TableName] = frozenset()
+    sharded: ShardedStatements | None = None
     _locations: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
@@ -114,6 +118,11 @@ class Statements:
             self._note({name: found})
         return found
 
+    @property
+    def names(self) -> frozenset[TableName]:
+        """All known tables of this source."""
+        return frozenset(self._names)
+
     def names_in(self, target: TableName) -> int:
         """How many known tables of this source land in that target table. Any thread may ask."""
         return sum(
@@ -145,6 +154,8 @@ class Statements:
         operator = journal.operator_in(work.begin, work.end.position)
         if operator is None:
             wanted = self._own(work, where, unlocked=unlocked)
+            if self.sharded is not None:
+                return self._share(self.sharded, work, at, journal, wanted, again)
             self._refuse_sharding(wanted.found, journal)
             prepared = self._prepared(work, wanted.found, self.rules, journal)
         else:
@@ -156,6 +167,49 @@ class Statements:
         self._open(work, at, journal, wanted.online, prepared.intent, prepared.changes, operator, again)
         return True
 
+    def _share(
+        self,
+        sharded: ShardedStatements,
+        work: Ddl,
+        at: Location,
+        journal: Journal,
+        wanted: _Wanted,
+        again: OpenBatch | None,
+    ) -> bool:
+        """What is done of a statement at once, and what waits until all tables of its group have it."""
+        if not wanted.found:
+            return self._pass(work, journal, wanted.online, again)
+        shared = sharded.share(wanted.found, Where(source=self.source, position=str(work.begin)))
+        changes, statements = journal.on_target(lambda c: for_target(c, shared.pieces, self.tracker, self.rules))
+        if shared.meets is not None and statements:
+            also: Also | None = sharded.meet(shared.meets, statements, work, at)
+        else:
+            also = sharded.join_and_leave(shared.pieces, changes, work, at)
+            changes = sharded.kept(changes)
+            if statements:
+                begin, end = work.begin, work.end.position
+                place = self.tracker.place
+                intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
+                self._open(work, at, journal, wanted.online, intent, changes, None, again, also or nothing)
+                return True
+        self._take_over(changes)
+        return self._pass(work, journal, wanted.online, again, also)
+
+    def execute(self, group: ShardingGroup, at: Location, journal: Journal) -> None:
+        """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`."""
+        assert self.sharded is not None and group.ready is not None
+        item = group.ready
+        begin, end = item.begin.position, item.end.position
+        statements = statements_of(item)
+        intent = journal.on_target(lambda c: plan_intent(c, self.tracker.place, statements, begin, end))
+        plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": [], "end_gtid": at.gtid}
+        plan["group"] = [group.target.schema, group.target.table]
+        journal.open(at, at, plan, partitions=0)
+        self._run(intent, plan, journal, resumed=False)
+        self.touched = frozenset(group.tables)
+        also = self.sharded.groups.resolve(group, at)
+        journal.close(at, self.take_changes(at.position), Account(), also=also)
+
     def _open(
         self,
         work: Ddl,
@@ -166,6 +220,7 @@ class Statements:
         changes: Changes,
         operator: Operator | None,
         again: OpenBatch | None,
+        also: Also = nothing,
     ) -> None:
         """Write the intent, carry it out, close the batch."""
         plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict()}
@@ -180,7 +235,7 @@ class Statements:
             journal.note(plan)
         self._run(intent, plan, journal, resumed=False)
         self._take_over(changes)
-        journal.close(work.end, self.take_changes(work.end.position), Account(), online=online)
+        journal.close(work.end, self.take_changes(work.end.position), Account(), online=online, also=also)
         self.rules.online.apply(online)
 
     def _operated(
@@ -265,21 +320,26 @@ class Statements:
             journal.used = {
                 batch.plan["operator"]: "; ".join(step["statement"] for step in batch.plan["intent"]["steps"])
             }
-        self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
+        also = self.sharded.again(batch) if self.sharded is not None else nothing
+        if self.sharded is None or not self.sharded.is_given_up(batch):
+            self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
         self._take_over(_changes(batch.plan["changes"]))
         form = batch.plan.get("online", [])
         online = {TableName(schema, table): tuple(map(Kept.from_dict, kept)) for schema, table, kept in form}
         end = Location(batch.end, batch.plan["end_gtid"])
-        journal.close(end, self.take_changes(batch.end), Account(), online=online)
+        journal.close(end, self.take_changes(batch.end), Account(), online=online, also=also)
         self.rules.online.apply(online)
 
-    def _pass(self, work: Ddl, journal: Journal, online: Records, again: OpenBatch | None) -> bool:
-        """Nothing is run. What changes for a ghost, and the use of an operator, is durable with the checkpoint."""
-        changes = self.take_changes(work.end.position) if online or journal.used or again else {}
+    def _pass(
+        self, work: Ddl, journal: Journal, online: Records, again: OpenBatch | None, also: Also | None = None
+    ) -> bool:
+        """Nothing is run. What changes for a ghost or a group, and the use of an operator, is durable with it."""
+        moves = bool(online or journal.used or also)
+        changes = self.take_changes(work.end.position) if moves or again else {}
         if again is not None:
-            journal.close(work.end, changes, Account(), online=online)
-        elif online or journal.used:
-            journal.move(work.end, changes, online=online)
+            journal.close(work.end, changes, Account(), online=online, also=also or nothing)
+        elif moves:
+            journal.move(work.end, changes, online=online, also=also or nothing)
         else:
             return False
         self.rules.online.apply(online)

@@ -25,6 +25,7 @@ from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.forbidden import refuse_forbidden
+from unshard.sync.groups import Next, ShardingGroups
 from unshard.sync.journal import Journal
 from unshard.sync.leave_out import as_kept, leave_out, located, take_up
 from unshard.sync.ledger import Account, Report, balance
@@ -33,6 +34,7 @@ from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
 from unshard.sync.reread import rows_again, rows_end
+from unshard.sync.resync import Resyncer
 from unshard.sync.safe_mode import Delivery
 from unshard.sync.standing import Standing
 from unshard.sync.statement import Statements
@@ -64,6 +66,7 @@ class SyncUnit:
     _flow: Flow = field(default_factory=Flow)
     _prepared: PreparedXas = field(init=False)
     _standing: Standing = field(init=False)
+    groups: ShardingGroups | None = None
     _place: Position = ANY
     _sure: bool = True
     _operators: tuple[Operator, ...] = ()
@@ -113,6 +116,8 @@ class SyncUnit:
         self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
         self.rules.begin(self.statements.after)
+        if self.groups is not None:
+            self.groups.restore(self.statements.names)
 
     def run(self, stop: Event) -> None:
         """Follow the log until `stop` is set; the batch in hand is finished before it returns.
@@ -146,7 +151,7 @@ class SyncUnit:
             self._finish(batch, stop)
         self._read = self.relay
         if not crosses:
-            give_up_missed(self.journal, self._standing.at.position)
+            give_up_missed(self.journal, (self.journal.held or self._standing.at).position)
         elif not stop.is_set():
             self._cross(str(before), stop)
 
@@ -171,12 +176,37 @@ class SyncUnit:
     def _step(self) -> None:
         self._place = self._standing.at.position
         self.relay.check()
+        if self.groups is not None and self.groups.unresolved and self._unresolved(self.groups):
+            self.meter.behind = False
+            return
         work = next_work(self._read.log, self._standing.at, self._read.written, self._flow.budget_bytes, self.source)
         if work is None:
             self._wait()
         else:
             self._carry_out(work)
         self.meter.behind = False
+
+    def _unresolved(self, groups: ShardingGroups) -> bool:
+        """One step of sharding DDL; whether there was one to make."""
+        standing = self._standing
+        found = groups.next(standing.at)
+        if found is None:
+            return False
+        what, group = found
+        if what is Next.EXECUTE:
+            self.meter.doing = "sharding DDL"
+            self.statements.execute(group, standing.at, self.journal)
+            standing.arrived_durably(standing.at)
+        elif what is Next.SKIP:
+            standing.move(standing.at, also=groups.resolve(group, standing.at))
+        else:
+            self.meter.doing = "re-sync"
+            self._resyncer(groups).step(group, self._read.log, self._flow.budget_bytes, self._operators)
+        self.rules.forget(group.tables)
+        return True
+
+    def _resyncer(self, groups: ShardingGroups) -> Resyncer:
+        return Resyncer(self.source, groups, self.planner, self.rules, self._standing, self._applied)
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
@@ -292,6 +322,11 @@ class SyncUnit:
             end = Location(batch.end, batch.plan["end_gtid"])
             self.rules.forget(self.statements.touched)
             self._standing.arrived_durably(end)
+            return
+        if "group" in batch.plan:
+            assert self.groups is not None
+            if self._await(batch.end, stop):
+                self._resyncer(self.groups).again(batch, self._read.log, self._operators)
             return
         xid = batch.plan.get("xid")
         if not self._await(batch.end if xid else rows_end(batch), stop):

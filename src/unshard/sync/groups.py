@@ -1,0 +1,189 @@
+"""One source's side of sharding DDL: which tables are held, what the lock says, what is to be read again.
+
+The machines are `shard`'s; here each of their steps becomes durable in the transaction that moves the checkpoint.
+`shard/DESIGN.md` has the protocol.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from unshard.ddl.pieces import Rules
+from unshard.errors import ShardError, Where
+from unshard.log import logger
+from unshard.model.position import Location
+from unshard.model.table import Table, TableName
+from unshard.shard.group import Resync, ShardingGroup, TableState
+from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.shard.lock import Outcome
+from unshard.sync.journal import Also, Journal
+from unshard.sync.tables import TableRules
+from unshard.target.shard_groups import load_groups, save_group
+from unshard.target.shard_locks import change, join, look
+
+LOOK_SECONDS = 0.2
+"""How often a lock that waits is looked at; one question for all of a source."""
+
+
+class Next(Enum):
+    """What is to be done with a group."""
+
+    EXECUTE = auto()
+    SKIP = auto()
+    RESYNC = auto()
+
+
+@dataclass(slots=True)
+class ShardingGroups:
+    """Used by the sync unit's thread. `structure` gives an upstream table's structure of now, None where it is gone.
+
+    What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
+    a failure in between stops the source, and `restore` begins with what is on record.
+    """
+
+    journal: Journal
+    rules: Rules
+    tables: TableRules
+    structure: Callable[[TableName], Table | None]
+    keeper: ShardingGroupKeeper = field(init=False)
+    _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
+    _looked: float = 0.0
+    _told: dict[TableName, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.keeper = ShardingGroupKeeper(self.journal.source)
+
+    def restore(self, names: Iterable[TableName]) -> None:
+        """Be where the target's rows say; `names` are the source's tables there."""
+        meta, source = self.journal.meta, self.journal.source
+        keeper = self.journal.on_target(lambda c: load_groups(c, meta, source))
+        self._saved, self._looked = dict(keeper.groups), 0.0
+        members: dict[TableName, dict[TableName, TableState]] = {}
+        for name in sorted(names):
+            if name.table and self.rules.allows(name):
+                members.setdefault(self.rules.route(name), {})[name] = TableState()
+        for target, states in members.items():
+            if not keeper.group(target).unresolved:
+                keeper = keeper.with_group(ShardingGroup(source, target, states))
+        self._take(keeper)
+
+    def owned(self) -> dict[TableName, tuple[TableName, ...]]:
+        """The source's tables by target."""
+        return {target: members(group) for target, group in self.keeper.groups.items()}
+
+    def put(self, *groups: ShardingGroup) -> Also:
+        """Take over groups; what writes them."""
+        before = {group.target: self._saved.get(group.target) for group in groups}
+        keeper = self.keeper
+        for group in groups:
+            keeper = keeper.with_group(group)
+            self._saved[group.target] = group
+        self._take(keeper)
+
+        def save(cursor: Any) -> None:
+            for group in groups:
+                save_group(cursor, self.journal.meta, before[group.target], group)
+
+        return save
+
+    def come_to(self, group: ShardingGroup) -> None:
+        """Take over progress that is not worth a write: after a crash it is made again."""
+        self._take(self.keeper.with_group(group))
+
+    @property
+    def unresolved(self) -> bool:
+        return self.keeper.first is not None
+
+    def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
+        """What there is to do before the main stream goes on behind `at`."""
+        for group in self.keeper.unresolved:
+            if group.ready is not None and not group.reported:
+                self._report(group)
+        reported = [group for group in self.keeper.unresolved if group.reported]
+        if reported and time.monotonic() - self._looked >= LOOK_SECONDS:
+            found = self._look(reported)
+            if found is not None:
+                return found
+        target = self.keeper.next_resync(at)
+        return (Next.RESYNC, self.keeper.group(target[0])) if target is not None else None
+
+    def resolve(self, group: ShardingGroup, at: Location) -> Also:
+        """The target has the group's DDL, or goes without it: this source is behind it."""
+        meta, source = self.journal.meta, self.journal.source
+        save = self.put(group.resolve(at))
+        self._looked = 0.0
+        self._told.pop(group.target, None)
+
+        def write(cursor: Any) -> None:
+            change(cursor, meta, group.target, lambda k: k.done(source) if k.outcome(source) in _PASSING else k)
+            save(cursor)
+
+        return write
+
+    def again(self, resync: Resync, group: ShardingGroup, begin: Location, end: Location) -> dict[TableName, Table]:
+        """The tables whose changes between two places of the re-sync are let through, with their structure there."""
+        found = {}
+        for name, (first, last) in resync.windows.items():
+            if first.position <= begin.position and end.position <= last.position:
+                items = group.tables[name].sequence.items
+                found[name] = Table.from_dict(items[0].payload["before"]) if items else self._known(name, begin)
+        return found
+
+    def _known(self, name: TableName, at: Location) -> Table:
+        found = self.structure(name)
+        if found is None:
+            raise ShardError("SHARD-020", Where(self.journal.source, str(name), str(at.position)))
+        return found
+
+    def _report(self, group: ShardingGroup) -> None:
+        ready = group.ready
+        assert ready is not None
+        meta, source = self.journal.meta, self.journal.source
+        save = self.put(group.report())
+
+        def write(cursor: Any) -> None:
+            join(cursor, meta, source, group.target, ready.ddls)
+            save(cursor)
+
+        self.journal.in_one(write)
+        self._looked = 0.0
+        words = {"target": str(group.target), "ddl": "; ".join(ready.ddls)}
+        logger("sync", source=source).info("all tables of this source have the sharding DDL", **words)
+
+    def _look(self, reported: Iterable[ShardingGroup]) -> tuple[Next, ShardingGroup] | None:
+        meta, source = self.journal.meta, self.journal.source
+        answers = self.journal.on_target(lambda c: look(c, meta, source))
+        self._looked = time.monotonic()
+        for group in reported:
+            answer = answers.get(group.target)
+            match answer.outcome if answer is not None else Outcome.WAIT:
+                case Outcome.EXECUTE:
+                    return Next.EXECUTE, group
+                case Outcome.SKIP:
+                    return Next.SKIP, group
+                case Outcome.MISMATCH:
+                    assert answer is not None
+                    if self._told.get(group.target) != answer.mismatch:
+                        self._told[group.target] = answer.mismatch
+                        words = {"target": str(group.target), "lists": answer.mismatch}
+                        logger("sync", source=source).warning("another source has another sharding DDL", **words)
+                case _:
+                    pass
+        return None
+
+    def _take(self, keeper: ShardingGroupKeeper) -> None:
+        self.keeper = keeper
+        self.journal.held = keeper.first
+        self.tables.held = keeper.held
+
+
+_PASSING = (Outcome.EXECUTE, Outcome.SKIP)
+
+
+def members(group: ShardingGroup) -> tuple[TableName, ...]:
+    """The tables that a group waits for, or has."""
+    return tuple(sorted(name for name, state in group.tables.items() if state.gone is None))

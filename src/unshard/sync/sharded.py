@@ -1,0 +1,227 @@
+"""Statements on tables that are merged, with `shard-mode: pessimistic`: what each does to its sharding group.
+
+| statement | on the target | in the group |
+|---|---|---|
+| ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have it | an item; the table is held |
+| CREATE TABLE | run where the target has no such table | the table joins, behind the items whose structure it has |
+| DROP TABLE, DROP DATABASE | nothing | the table leaves |
+| TRUNCATE TABLE | nothing | nothing |
+| RENAME TABLE within the target table | nothing | the table goes on under its new name |
+| any other RENAME, CREATE OR REPLACE TABLE | refused | |
+| CREATE DATABASE, ALTER DATABASE | run at once | nothing |
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from unshard.config.task import ShardDrop
+from unshard.ddl.context import Context
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Piece
+from unshard.ddl.rewrite import renames
+from unshard.ddl.same_structure import normal
+from unshard.ddl.statement import Ddl as Parsed
+from unshard.ddl.statement import Kind
+from unshard.ddl.tracker import Changes
+from unshard.errors import ShardError, Where
+from unshard.log import logger
+from unshard.model.position import Location
+from unshard.model.table import Table, TableName
+from unshard.mysql.structure import read_table
+from unshard.shard.group import ShardingGroup
+from unshard.shard.lock import Outcome
+from unshard.shard.sequence import DdlItem
+from unshard.sync.follow import Ddl
+from unshard.sync.groups import LOOK_SECONDS, ShardingGroups, members
+from unshard.sync.journal import Also
+from unshard.target.receipts import OpenBatch
+from unshard.target.shard_locks import look, own
+
+COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
+_TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
+_PATIENCE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is left to do of a statement: `pieces` as they are run and tracked; `meets` is the table that it holds."""
+
+    pieces: tuple[Piece, ...]
+    meets: TableName | None = None
+
+
+@dataclass(slots=True)
+class ShardedStatements:
+    """Used by the sync unit's thread."""
+
+    groups: ShardingGroups
+    drop: ShardDrop
+
+    def share(self, found: Sequence[Piece], where: Where) -> Shared:
+        """What of the pieces is run at once. Raises ShardError SHARD-021, 022, 023."""
+        pieces = tuple(self._at_once(piece, where) for piece in found)
+        met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
+        if not met:
+            return Shared(pieces)
+        if len(found) > 1 or len(met) > 1 or renames(found[0].ddl):
+            cause = "; ".join(piece.ddl.text for piece in found)[:500]
+            raise ShardError("SHARD-022", replace(where, table=", ".join(map(str, sorted(met)))), cause)
+        return Shared(pieces, met.pop())
+
+    def _at_once(self, piece: Piece, where: Where) -> Piece:
+        ddl = piece.ddl
+        if ddl.kind in _TAKING:
+            return self._taken(piece, where)
+        if ddl.kind is Kind.CREATE_TABLE and piece.run:
+            return self._created(piece, where)
+        if any(renames(part) for part in piece.run):
+            raise ShardError("SHARD-021", replace(where, table=str(ddl.tables[0])), ddl.text[:500])
+        return piece
+
+    def _taken(self, piece: Piece, where: Where) -> Piece:
+        if piece.run and self.drop == "stop":
+            raise ShardError("SHARD-023", where, piece.ddl.text[:500])
+        if piece.run:
+            words = {"position": str(where.position), "statement": piece.ddl.text[:500]}
+            logger("sync", source=where.source or "").warning("left out on the target: shard-drop: ignore", **words)
+        return replace(piece, run=())
+
+    def _created(self, piece: Piece, where: Where) -> Piece:
+        table = piece.ddl.tables[0]
+        if piece.ddl.or_replace:
+            raise ShardError("SHARD-021", replace(where, table=str(table)), piece.ddl.text[:500])
+        target = self.groups.rules.route(table)
+        there = self.groups.journal.on_target(lambda c: read_table(c, target))
+        return replace(piece, run=()) if there is not None else piece
+
+    def meet(self, table: TableName, statements: Sequence[Parsed], work: Ddl, at: Location) -> Also:
+        """The table is held behind the statement, which is `statements` on the target."""
+        group = self.groups.keeper.group(self.groups.rules.route(table))
+        before = self.groups.structure(table)
+        assert before is not None, "a statement was run on a table that is not there"
+        payload: dict[str, Any] = {
+            "before": before.to_dict(),
+            "statements": [[one.text, one.context.to_dict()] for one in statements],
+        }
+        stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
+        texts = tuple(one.text for one in statements)
+        item = DdlItem(Location(work.begin, at.gtid), work.end, texts, payload, stamp)
+        return self.groups.put(group.meet(table, item))
+
+    def join_and_leave(self, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Also | None:
+        """What the statement makes of the members of groups; None where it changes none.
+
+        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 for a new table that is unlike all others,
+        SHARD-025 where its target is busy for too long.
+        """
+        begin = Location(work.begin, at.gtid)
+        groups: dict[TableName, ShardingGroup] = {}
+        route, allows = self.groups.rules.route, self.groups.rules.allows
+
+        def of(name: TableName) -> ShardingGroup:
+            return groups.get(route(name)) or self.groups.keeper.group(route(name))
+
+        for piece in pieces:
+            for old, new in renames(piece.ddl):
+                if allows(old) and allows(new):
+                    groups[route(old)] = of(old).rename(old, new, begin, work.end)
+            gone = [name for name, table in changes.items() if table is None and name.table and not renames(piece.ddl)]
+            for name in filter(allows, gone):
+                groups[route(name)] = of(name).drop(name, begin)
+            if piece.ddl.kind is Kind.CREATE_TABLE and (made := changes.get(piece.ddl.tables[0])) is not None:
+                met = self._met(of(made.name), made, work)
+                groups[route(made.name)] = of(made.name).add(made.name, work.end, met)
+        if not groups:
+            return None
+        self._own_first(groups, work)
+        save, meta, source = self.groups.put(*groups.values()), self.groups.journal.meta, self.groups.journal.source
+
+        def write(cursor: Any) -> None:
+            for target, group in groups.items():
+                own(cursor, meta, source, target, members(group))
+            save(cursor)
+
+        return write
+
+    def again(self, batch: OpenBatch) -> Also:
+        """What closing the open batch of a statement makes of groups, in a later process."""
+        groups = self.groups
+        if "group" in batch.plan:
+            group = groups.keeper.group(TableName(*batch.plan["group"]))
+            return groups.resolve(group, Location(batch.end, batch.plan["end_gtid"]))
+        end = Location(batch.end, batch.plan["end_gtid"])
+        made = [TableName(schema, table) for schema, table, info in batch.plan["changes"] if info and table]
+        joined = [name for name in made if name not in groups.keeper.group(groups.rules.route(name)).tables]
+        return groups.put(*(groups.keeper.group(groups.rules.route(one)).add(one, end) for one in joined))
+
+    def is_given_up(self, batch: OpenBatch) -> bool:
+        """Whether a human has taken the DDL of the open batch back: nothing of it is run any more."""
+        if "group" not in batch.plan:
+            return False
+        journal = self.groups.journal
+        answers = journal.on_target(lambda c: look(c, journal.meta, journal.source))
+        answer = answers.get(TableName(*batch.plan["group"]))
+        return answer is not None and answer.outcome is Outcome.SKIP
+
+    def kept(self, changes: Changes) -> Changes:
+        """What the tracker takes over: the structure of a dropped table whose changes are held is needed still."""
+        held = self.groups.keeper.held
+        return {name: table for name, table in changes.items() if table is not None or name not in held}
+
+    def _met(self, group: ShardingGroup, made: Table, work: Ddl) -> int:
+        """How many of the group's unresolved items the structure of a new table has."""
+        length = len(group.sequence)
+        if not length:
+            return 0
+        name, state = next((n, s) for n, s in group.tables.items() if len(s.sequence) == length)
+        now = self.groups.structure(name)
+        versions = [Table.from_dict(item.payload["before"]) for item in state.sequence.items]
+        for met, version in reversed(list(enumerate([*versions, now]))):
+            if version is not None and _body(version) == _body(made):
+                return met
+        where = Where(self.groups.journal.source, str(made.name), str(work.begin))
+        raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
+
+    def _own_first(self, groups: Mapping[TableName, ShardingGroup], work: Ddl) -> None:
+        """Wait while a DDL is being run on a target where this source gets its first table."""
+        journal = self.groups.journal
+        ended = time.monotonic() + _PATIENCE_SECONDS
+        for target, group in groups.items():
+            busy = [True]
+
+            def ask(cursor: Any, target: TableName = target, group: ShardingGroup = group) -> None:
+                busy[0] = not own(cursor, journal.meta, journal.source, target, members(group))  # noqa: B023
+
+            while members(group):
+                journal.in_one(ask)
+                if not busy[0]:
+                    break
+                if time.monotonic() > ended:
+                    where = Where(journal.source, str(target), str(work.begin))
+                    raise ShardError("SHARD-025", where, values={"target": str(target)})
+                time.sleep(LOOK_SECONDS)
+
+
+def statements_of(item: DdlItem) -> list[Parsed]:
+    """What an item is on the target, to be run."""
+    return [classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"]]
+
+
+def _body(table: Table) -> tuple[str, ...]:
+    """Columns and keys of a SHOW CREATE, without the table's name and options."""
+    parts = normal(table.create_sql) or ()
+    depth, start = 0, 0
+    for at, part in enumerate(parts):
+        if part == "(":
+            start = start or at
+            depth += 1
+        elif part == ")":
+            depth -= 1
+            if depth == 0:
+                return parts[start:at]
+    return parts[start:]
