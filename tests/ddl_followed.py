@@ -25,7 +25,7 @@ from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.sync.statement import SourceTraits, logged_context
+from unshard.sync.logged import SourceTraits, logged_context
 from unshard.testing.throwaway import ThrowawayServer
 
 PLACE = ScratchPlace("dm_meta", "followed", "source-1")

@@ -16,6 +16,7 @@ from unshard.config.task import TaskConfig
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 INSTEAD = {
+    "is-sharding",
     "mydumper",
     "loader",
     "mydumpers",
@@ -68,7 +69,7 @@ def test_the_reference_page_tells_unit_default_and_support() -> None:
     assert (
         "| `source-id` | text | required | Name of the source in tasks and checkpoints. Example: `shop-01`. |" in page
     )
-    assert re.search(r"\| `is-sharding` \|.*\*Not supported yet\*, except `false`\. \|", page)
+    assert re.search(r"\| `strict-optimistic-shard-mode` \|.*\*Not supported yet\*, except `false`\. \|", page)
     assert re.search(r"\| `on-duplicate-logical` \|.*DM's old name: `on-duplicate`\. \|", page)
     assert "### `mysql-instances[].syncer`, `syncers.NAME`\n" in page
     columns = {line.replace("\\|", "").count("|") for line in page.splitlines() if line.startswith("|")}

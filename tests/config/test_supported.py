@@ -21,8 +21,7 @@ MAPPING = {
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("timezone", "+08:00"),
-    ("is-sharding", True),
-    ("shard-mode", "pessimistic"),
+    ("shard-mode", "optimistic"),
     ("shard-mode", "optimistic"),
     ("strict-optimistic-shard-mode", True),
     ("collation_compatible", "strict"),

@@ -145,8 +145,8 @@ class TaskConfig(Section):
     is_sharding: bool = Field(default=False, description="DM's old switch: `true` is `shard-mode: pessimistic`.")
     shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("", "pessimistic")] = Field(
         default="",
-        description="How DDL of merged tables is brought together. `pessimistic`: a DDL waits until all tables that are "
-        "merged into one have it, in all sources; it is run once then. Not set: such a DDL stops the task.",
+        description="How DDL of merged tables is brought together. `pessimistic`: a DDL waits until all tables that "
+        "are merged into one have it, in all sources; it is run once then. Not set: such a DDL stops the task.",
     )
     shard_drop: ShardDrop = Field(
         default="ignore",

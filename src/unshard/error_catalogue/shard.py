@@ -31,4 +31,34 @@ SHARD: dict[str, Entry] = {
         "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
         " it is on you to run it on the target",
     ),
+    "SHARD-020": Entry(
+        "changes of this table wait for a sharding DDL, and the structure that they have is not known any more",
+        "give it with `unshard ctl binlog-schema update {task_file}`, then start the task again",
+    ),
+    "SHARD-021": Entry(
+        "a table that is merged with others can't be renamed to another target table, nor be replaced",
+        "where the rows are to leave the merged table, move them there by hand, then leave the statement out with"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
+    "SHARD-022": Entry(
+        "one statement changes several tables that are merged, or renames one and changes it too",
+        "each table needs a statement of its own. Replace it: `unshard ctl binlog replace {task_file} -s {source_id}"
+        "` with one statement, or leave it out with `binlog skip`",
+    ),
+    "SHARD-023": Entry(
+        "the statement takes rows of merged tables away, and the task has `shard-drop: stop`",
+        "delete those rows in the target by hand where they are to go, then leave the statement out with"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`; with `shard-drop: ignore` such"
+        " statements do nothing there",
+    ),
+    "SHARD-024": Entry(
+        "a new table joins those that are merged into {target} while their structure changes, and has neither the old"
+        " nor a new structure",
+        "drop it in the source and create it with the structure that the other tables have or are getting;"
+        " `unshard ctl query-status` shows the statements that wait",
+    ),
+    "SHARD-025": Entry(
+        "this source gets its first table of {target} while a sharding DDL is being run there, and that takes too long",
+        "`unshard ctl shard-ddl-lock TASK` shows who runs it; start the task again when it is done",
+    ),
 }

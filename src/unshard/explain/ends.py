@@ -21,7 +21,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
-from unshard.sync.statement import SourceTraits
+from unshard.sync.logged import SourceTraits
 from unshard.sync.tables import TargetTables
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import load_records

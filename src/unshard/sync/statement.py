@@ -6,15 +6,13 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from unshard.binlog.extent import Statement
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
-from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.ddl.given import parse_given
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import unmarked
@@ -36,6 +34,8 @@ from unshard.shard.group import ShardingGroup
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
+from unshard.sync.logged import SourceTraits, from_form, logged_context, to_form
+from unshard.sync.ownership import Ownership
 from unshard.sync.sharded import ShardedStatements, statements_of
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.statement_filter import classify_logged, judge_and_log
@@ -48,29 +48,20 @@ _UNTRACKED = frozenset({"DDL-003", "DDL-004"})
 """What comes of a statement whose structures can't be found out."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTraits:
-    """What a statement's meaning takes from its server. `time_zone` is what SYSTEM stands for there."""
-
-    mariadb: bool
-    lower_case_names: bool
-    time_zone: str
-
-
 @dataclass(slots=True)
 class Statements:
     """One source's statements and the structures that they lead to. Used by the sync unit's thread.
 
-    `merged` tells whether more than one source table, of any source, lands in that target table. `upstream` are the
-    tables that the source has at the start: another source may meet a statement on a merged table before this one
-    has read its own. `touched` are the tables that the last statement changed upstream, under old and new names.
+    `upstream` are the tables that the source has at the start: another source may meet a statement on a merged table
+    before this one has read its own. With `sharded`, DDL of merged tables is brought together.
+    `touched` are the tables that the last statement changed upstream, under old and new names.
     """
 
     source: str
     traits: SourceTraits
     tracker: SchemaTracker
     rules: Rules
-    merged: Callable[[TableName], bool]
+    ownership: Ownership
     upstream: frozenset[TableName] = frozenset()
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     after: dict[TableName, Position] = field(default_factory=dict)
@@ -163,7 +154,8 @@ class Statements:
             journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
         if prepared.intent is None:
             self._take_over(prepared.changes)
-            return self._pass(work, journal, wanted.online, again)
+            told = self.ownership.changed(self._names, prepared.changes)
+            return self._pass(work, journal, wanted.online, again, told)
         self._open(work, at, journal, wanted.online, prepared.intent, prepared.changes, operator, again)
         return True
 
@@ -190,7 +182,7 @@ class Statements:
                 begin, end = work.begin, work.end.position
                 place = self.tracker.place
                 intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
-                self._open(work, at, journal, wanted.online, intent, changes, None, again, also or nothing)
+                self._open(work, at, journal, wanted.online, intent, changes, None, again, also)
                 return True
         self._take_over(changes)
         return self._pass(work, journal, wanted.online, again, also)
@@ -220,11 +212,11 @@ class Statements:
         changes: Changes,
         operator: Operator | None,
         again: OpenBatch | None,
-        also: Also = nothing,
+        also: Also | None = None,
     ) -> None:
         """Write the intent, carry it out, close the batch."""
         plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict()}
-        plan |= {"changes": _form(changes), "end_gtid": work.end.gtid}
+        plan |= {"changes": to_form(changes), "end_gtid": work.end.gtid}
         if online:
             plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
         if operator is not None:
@@ -235,6 +227,7 @@ class Statements:
             journal.note(plan)
         self._run(intent, plan, journal, resumed=False)
         self._take_over(changes)
+        also = also or self._told(changes)
         journal.close(work.end, self.take_changes(work.end.position), Account(), online=online, also=also)
         self.rules.online.apply(online)
 
@@ -320,10 +313,11 @@ class Statements:
             journal.used = {
                 batch.plan["operator"]: "; ".join(step["statement"] for step in batch.plan["intent"]["steps"])
             }
-        also = self.sharded.again(batch) if self.sharded is not None else nothing
+        also = self.sharded.again(batch) if self.sharded is not None else None
         if self.sharded is None or not self.sharded.is_given_up(batch):
             self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
-        self._take_over(_changes(batch.plan["changes"]))
+        self._take_over(from_form(batch.plan["changes"]))
+        also = also or self._told(from_form(batch.plan["changes"]))
         form = batch.plan.get("online", [])
         online = {TableName(schema, table): tuple(map(Kept.from_dict, kept)) for schema, table, kept in form}
         end = Location(batch.end, batch.plan["end_gtid"])
@@ -361,6 +355,9 @@ class Statements:
 
         journal.on_target(attempt, STATEMENT_SECONDS)
 
+    def _told(self, changes: Changes) -> Also:
+        return self.ownership.changed(self._names, changes) or nothing
+
     def _take_over(self, changes: Changes) -> None:
         self.touched = frozenset(changes)
         self.tracker.apply(changes)
@@ -383,7 +380,11 @@ class Statements:
         for ddl in (part for piece in found for part in piece.run):
             if ddl.kind is Kind.DROP_DATABASE:
                 journal.on_target(partial(refuse_shared_schema, ddl=ddl, names=self._names, rules=self.rules))
-            refuse_merged(ddl, self._names, self.rules, self.merged)
+            refuse_merged(ddl, self._names, self.rules, self._is_merged)
+
+    def _is_merged(self, target: TableName) -> bool:
+        """Whether more than one source table, of any source, lands in that target table."""
+        return self.names_in(target) + self.ownership.others(target) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,29 +394,3 @@ class _Wanted:
     found: tuple[Piece, ...] = ()
     online: Records = field(default_factory=dict)
     note: str = ""
-
-
-def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> Context:
-    """The session that a statement had on its source, as its event tells it."""
-    query = statement.query
-    zone = query.time_zone or ""
-    return Context(
-        schema=query.schema,
-        sql_mode=query.sql_mode,
-        timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
-        time_zone=traits.time_zone if zone.upper() == "SYSTEM" else zone,
-        collation_connection=query.connection_collation,
-        collation_server=query.server_collation,
-        mariadb=traits.mariadb,
-        **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
-        lower_case_names=traits.lower_case_names,
-        where=where,
-    )
-
-
-def _form(changes: Changes) -> list[list[Any]]:
-    return [[name.schema, name.table, table.to_dict() if table else None] for name, table in changes.items()]
-
-
-def _changes(form: list[list[Any]]) -> Changes:
-    return {TableName(schema, table): Table.from_dict(info) if info else None for schema, table, info in form}

@@ -110,6 +110,10 @@ class SyncUnit:
             self._standing.move(checkpoint.location)
         self.journal.goes_on()
 
+    def announce(self) -> None:
+        """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
+        self.statements.ownership.announce(self.statements.names)
+
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._standing.restore(checkpoint)
         self._prepared = PreparedXas(self.source, self.journal.prepared())
@@ -118,6 +122,7 @@ class SyncUnit:
         self.rules.begin(self.statements.after)
         if self.groups is not None:
             self.groups.restore(self.statements.names)
+        self.announce()
 
     def run(self, stop: Event) -> None:
         """Follow the log until `stop` is set; the batch in hand is finished before it returns.
@@ -202,6 +207,7 @@ class SyncUnit:
         else:
             self.meter.doing = "re-sync"
             self._resyncer(groups).step(group, self._read.log, self._flow.budget_bytes, self._operators)
+            return True
         self.rules.forget(group.tables)
         return True
 

@@ -35,9 +35,12 @@ from unshard.spark.session import slots as slots_of
 from unshard.spark.tags import interrupt
 from unshard.sync.batch import Shape
 from unshard.sync.flow import LARGEST_BYTES
+from unshard.sync.groups import ShardingGroups
 from unshard.sync.journal import Journal
+from unshard.sync.ownership import Ownership
 from unshard.sync.plan import Planner
 from unshard.sync.safe_mode import Delivery
+from unshard.sync.sharded import ShardedStatements
 from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle
@@ -64,34 +67,20 @@ RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 
 def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Subtask, ...]:
     """The subtasks of one task, in the order of `configs`. Reads both ends; raises what their checks raise."""
-    statements: list[Statements] = []
-
-    def merged(target: TableName) -> bool:
-        return sum(found.names_in(target) for found in statements) > 1
-
-    subtasks = []
-    throttle = _throttle(configs[0])
-    for config in configs:
-        try:
-            subtasks.append(_build(config, spark, statements, merged, throttle, alone=len(configs) == 1))
-        except UnshardError as error:
-            raise error.at(source=config.source_id) from error
-    return tuple(subtasks)
+    throttle, alone = _throttle(configs[0]), len(configs) == 1
+    return tuple(_built(config, spark, throttle, None, alone=alone) for config in configs)
 
 
 def build_subtask(config: SubtaskConfig, spark: Session, relays: RelayFor) -> Subtask:
     """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise."""
-    statements: list[Statements] = []
+    return _built(config, spark, _throttle(config), relays, alone=False)
+
+
+def _built(
+    config: SubtaskConfig, spark: Session, throttle: Throttle, relays: RelayFor | None, *, alone: bool
+) -> Subtask:
     try:
-        return _build(
-            config,
-            spark,
-            statements,
-            lambda target: statements[0].names_in(target) > 1,
-            _throttle(config),
-            relays,
-            alone=False,
-        )
+        return _build(config, spark, throttle, relays, alone=alone)
     except UnshardError as error:
         raise error.at(source=config.source_id) from error
 
@@ -104,10 +93,8 @@ def _throttle(config: SubtaskConfig) -> Throttle:
 def _build(
     config: SubtaskConfig,
     spark: Session,
-    statements: list[Statements],
-    merged: Callable[[TableName], bool],
     throttle: Throttle,
-    relays: RelayFor | None = None,
+    relays: RelayFor | None,
     *,
     alone: bool,
 ) -> Subtask:
@@ -133,8 +120,7 @@ def _build(
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         fresh = beginning.checkpoint() is None
-        sync = _sync(config, source, target, meta, relay, run, merged, slots, fresh=fresh, alone=alone)
-        statements.append(sync.statements)
+        sync = _sync(config, source, target, meta, relay, run, slots, fresh=fresh, alone=alone)
     return Subtask(
         config.source_id,
         beginning,
@@ -253,7 +239,6 @@ def _sync(
     meta: MetaTables,
     relay: SubtaskRelay,
     run: Callable[[Any], Any],
-    merged: Callable[[TableName], bool],
     slots: int,
     *,
     fresh: bool,
@@ -276,7 +261,9 @@ def _sync(
     )
     rules = statement_rules(own)
     upstream = _upstream_tables(source)
-    statements = Statements(name, read_traits(source), tracker, rules, merged, upstream, events)
+    peers = config.peers or (name,)
+    ownership = Ownership(journal, rules, peers, told=config.pessimistic or len(peers) > 1)
+    statements = Statements(name, read_traits(source), tracker, rules, ownership, upstream, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
@@ -288,22 +275,20 @@ def _sync(
         multiple_rows=settings.multiple_rows,
         slice_bytes=LARGEST_BYTES,
     )
+    table_rules = TableRules(
+        name, allow, router, mapper, statements.table, targets, statements.after, events, filters.of_table
+    )
+    groups = None
+    if config.pessimistic:
+        groups = ShardingGroups(journal, rules, table_rules, tracker.get)
+        statements.sharded = ShardedStatements(groups, config.shard_drop)
     return SyncUnit(
         source=name,
         journal=journal,
         planner=Planner(name, meta, target, shape, slots, settings.on_missing_row, alone),
-        rules=TableRules(
-            name,
-            allow,
-            router,
-            mapper,
-            statements.table,
-            targets,
-            statements.after,
-            events,
-            filters.of_table,
-        ),
+        rules=table_rules,
         statements=statements,
+        groups=groups,
         relay=relay,
         run_batch=run,
         newest=lambda: _newest(source),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.flavour import Flavour, identify
-from unshard.sync.statement import SourceTraits
+from unshard.sync.logged import SourceTraits
 
 _OFFSET_OF_SYSTEM = """
 SELECT CAST(TIME_TO_SEC(TIMEDIFF(CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM'), UTC_TIMESTAMP())) AS SIGNED)

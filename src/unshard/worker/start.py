@@ -95,13 +95,15 @@ class Beginning:
     def relay_start(self) -> Location | None:
         """The oldest location that this subtask will read; None for the upstream's present one.
 
-        That is the checkpoint's, or that of an XA transaction which was prepared before it and isn't committed yet.
+        That is the checkpoint's, or that of an XA transaction which was prepared before it and isn't committed yet, or
+        of a sharding DDL that is not resolved.
         """
         checkpoint = self.checkpoint()
         if checkpoint is not None:
             with session(self.target, "target") as connection:
                 prepared = load_prepared(connection, self.meta, self.source)
-            return min([checkpoint.location, *(one.begin for one in prepared.values())], key=_place)
+            first = checkpoint.held or checkpoint.location
+            return min([first, *(one.begin for one in prepared.values())], key=_place)
         header = read_header(self.dump_directory)
         return header.begin if header is not None else self._meta_location()
 
@@ -114,7 +116,7 @@ class Beginning:
         assert start is not None, "what is on record begins somewhere"
         checkpoint = self.checkpoint()
         if not start.gtid and checkpoint is not None:
-            start = checkpoint.location
+            start = checkpoint.held or checkpoint.location
         return Location(Position(""), start.gtid)
 
     def from_meta(self, relay: Written, stop: Event) -> Checkpoint | None:

@@ -151,6 +151,8 @@ class Subtask:
 
     def _run(self, stop: Event) -> None:
         checkpoint = self.beginning.checkpoint()
+        if checkpoint is None and self.sync is not None:
+            self.sync.announce()
         if self.relay is not None:
             self._enter("relay")
             self.relay.start()

@@ -1,0 +1,81 @@
+"""Which of a source's tables land in which target table, said to all sources of the task by rows in the target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from unshard.ddl.pieces import Rules
+from unshard.model.table import TableName
+from unshard.sync.journal import Also, Journal
+from unshard.target.shard_locks import announce, load_keeper, own
+
+Owned = dict[TableName, tuple[TableName, ...]]
+BUSY_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class Ownership:
+    """Used by the sync unit's thread. `peers` are all sources of the task, this one too.
+
+    A source that is alone, without `shard-mode`, tells nobody: `told` is False.
+    """
+
+    journal: Journal
+    rules: Rules
+    peers: tuple[str, ...] = ()
+    told: bool = False
+    _last: Owned = field(default_factory=dict)
+
+    def announce(self, names: Iterable[TableName]) -> None:
+        """Say at a start what the source owns; waits while a DDL is being run where it gets its first table."""
+        if not self.told:
+            return
+        journal, owned = self.journal, self._by_target(names)
+        busy: list[frozenset[TableName]] = []
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                busy.append(announce(cursor, journal.meta, journal.source, owned, self.peers))
+                cursor.execute("COMMIT")
+
+        journal.on_target(attempt)
+        while busy[-1]:
+            time.sleep(BUSY_SECONDS)
+            journal.on_target(attempt)
+        self._last = owned
+
+    def others(self, target: TableName) -> int:
+        """How many tables of other sources land there, as they have said."""
+        if not self.told:
+            return 0
+        keeper = self.journal.on_target(lambda c: load_keeper(c, self.journal.meta, target))
+        return sum(len(member.tables) for name, member in keeper.members.items() if name != self.journal.source)
+
+    def changed(self, names: Iterable[TableName], changes: Mapping[TableName, object]) -> Also | None:
+        """What says that tables have come and gone, where `changes` (None: gone) made `names` of now; else None."""
+        targets = {self.rules.route(name) for name in changes if name.table and self.rules.allows(name)}
+        if not self.told or not targets:
+            return None
+        now = self._by_target(names)
+        differing = {target for target in targets if now.get(target, ()) != self._last.get(target, ())}
+        if not differing:
+            return None
+        self._last = now
+        meta, source = self.journal.meta, self.journal.source
+
+        def write(cursor: Any) -> None:
+            for target in differing:
+                own(cursor, meta, source, target, now.get(target, ()))
+
+        return write
+
+    def _by_target(self, names: Iterable[TableName]) -> Owned:
+        found: dict[TableName, list[TableName]] = {}
+        for name in sorted(names):
+            if name.table and self.rules.allows(name):
+                found.setdefault(self.rules.route(name), []).append(name)
+        return {target: tuple(tables) for target, tables in found.items()}

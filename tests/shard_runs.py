@@ -1,0 +1,108 @@
+"""Shards of one table in some sources, a task that merges them in pessimistic mode, and what must be true then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from task_runs import TaskFiles, TaskRun, wait_until
+from unshard.model.table import TableName
+from unshard.testing.throwaway import ThrowawayServer
+
+ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
+
+
+@dataclass
+class Shards:
+    """`tables` shards `t_0` … of schema `<name>_s` in each source; ids are apart by shard."""
+
+    name: str
+    sources: Mapping[str, ThrowawayServer]
+    target: ThrowawayServer
+    folder: Path
+    tables: int = 2
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    row: str = ROW
+    syncer: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shards = [(source, table) for source in self.sources for table in range(self.tables)]
+        for source, table in self.shards:
+            server = self.sources[source]
+            server.run(f"CREATE DATABASE IF NOT EXISTS `{self.name}_s`")
+            server.run(f"CREATE TABLE {self.at(table)} ({self.row})")
+            self.insert(source, table, 0)
+
+    def at(self, table: int | str) -> str:
+        return f"`{self.name}_s`.`t_{table}`"
+
+    @property
+    def merged(self) -> str:
+        return f"`{self.name}_all`.`t`"
+
+    def id(self, source: str, table: int, number: int) -> int:
+        return (list(self.sources).index(source) * 100 + table) * 10_000 + number
+
+    def insert(self, source: str, table: int, number: int, **more: str) -> None:
+        """One row; `more` are SQL values by column."""
+        columns = ", ".join(["id", "v", *more])
+        values = ", ".join([str(self.id(source, table, number)), f"'row {number}'", *more.values()])
+        self.run(source, f"INSERT INTO {self.at(table)} ({columns}) VALUES ({values})")
+
+    def update(self, source: str, table: int, number: int, change: str) -> None:
+        self.run(source, f"UPDATE {self.at(table)} SET {change} WHERE id = {self.id(source, table, number)}")
+
+    def delete(self, source: str, table: int, number: int) -> None:
+        self.run(source, f"DELETE FROM {self.at(table)} WHERE id = {self.id(source, table, number)}")
+
+    def alter(self, source: str, table: int, change: str) -> None:
+        self.run(source, f"ALTER TABLE {self.at(table)} {change}")
+
+    def run(self, source: str, sql: str) -> None:
+        self.sources[source].run(sql)
+
+    def files(self) -> TaskFiles:
+        route = {"schema-pattern": f"{self.name}_s", "table-pattern": "t_*"}
+        routes = {"fold": {**route, "target-schema": f"{self.name}_all", "target-table": "t"}}
+        keys = {"shard-mode": "pessimistic", "routes": routes, **self.keys}
+        instance = {"route-rules": ["fold"]}
+        args = (self.folder, self.name, self.sources, self.target, (f"{self.name}_s",), keys, instance)
+        return TaskFiles(*args, syncer=self.syncer).write()
+
+    def held(self) -> int:
+        """How many source tables have a row of a group that is not resolved."""
+        meta = f"`meta_{self.name}`.`{self.name}_syncer_sharding_meta`"
+        ((count,),) = self.target.query(f"SELECT COUNT(*) FROM {meta} WHERE NOT is_global")
+        return int(count)
+
+    def expected(self) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        for source in self.sources:
+            names = [
+                TableName(schema, table)
+                for schema, table in self.sources[source].query(
+                    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
+                    (f"{self.name}_s",),
+                )
+            ]
+            for name in names:
+                found += self.sources[source].query(f"SELECT * FROM {name.quoted}")
+        return sorted(found, key=lambda row: row[0])
+
+    def merged_rows(self) -> list[tuple[Any, ...]]:
+        return sorted(self.target.query(f"SELECT * FROM {self.merged}"), key=lambda row: row[0])
+
+    def settle(self, run: TaskRun) -> None:
+        """Wait until nothing is held, then compare. Raises what a subtask failed with."""
+        run.catch_up()
+
+        def in_step() -> bool:
+            if run.crew.errors:
+                raise run.crew.errors[0]
+            return self.held() == 0
+
+        wait_until(in_step, "in step")
+        run.catch_up()
+        assert self.merged_rows() == self.expected()
