@@ -14,7 +14,7 @@ from unshard.api.verbs import OperateSource, StartTask
 from unshard.checks.result import Report
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
-from unshard.config.task import TaskConfig
+from unshard.config.task import MetaConfig, TaskConfig
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.service import Master
 from unshard.master.store import Store
@@ -116,7 +116,10 @@ def _status(brief: SubtaskBrief) -> SubTaskStatus:
 
 
 class Rig:
-    """A master, its fake workers, and a thread that makes these beat. `checks`: what `check_task` was asked."""
+    """A master, its fake workers, and a thread that makes these beat.
+
+    `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped.
+    """
 
     def __init__(self, url: str, name: str = "m1", lease: float = 2.0, ttl: float = 0.6) -> None:
         self.url = url
@@ -124,6 +127,7 @@ class Rig:
         self.checks: list[tuple[str, tuple[str, ...]]] = []
         self.report = Report(())
         self.asked: list[str] = []
+        self.forgotten: list[str] = []
         self.master = Master(
             Store(url),
             self._link,
@@ -133,6 +137,8 @@ class Rig:
             worker_ttl_seconds=ttl,
             check=self._check,
             ask=self._ask,
+            forget=lambda config: self.forgotten.append(config.name),
+            at_time=lambda config, time: MetaConfig(binlog_name="bin.000007", binlog_pos=4),
         )
         self._stop = Event()
         self._thread = Thread(target=self._beats)

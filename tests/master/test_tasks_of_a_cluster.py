@@ -9,6 +9,7 @@ from unshard.api.stage import Stage
 from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StartTask, StopTask
 from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
+from unshard.master.beginning import parse_time
 
 
 def two_sources(rig: Rig) -> None:
@@ -157,3 +158,31 @@ def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
     rig.master.close()
     with Rig(rig.url) as again:
         assert again.master.cluster.state == before
+
+
+def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:
+    two_sources(rig)
+    text = task_text("t", "a", "b")
+    assert rig.master.start_task(StartTask(task=text, sources=("a",), remove_meta=True))["result"]
+    assert rig.forgotten == ["t"] and len(rig.checks) == 2
+    with pytest.raises(ClusterError) as caught:
+        rig.master.start_task(StartTask(task=text, sources=("b",), remove_meta=True))
+    assert caught.value.code == "CLUSTER-016" and rig.forgotten == ["t"]
+
+
+def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    with pytest.raises(ClusterError) as caught:
+        rig.master.start_task(StartTask(task=task_text("t", "a"), start_time="2026-01-02 03:04:05"))
+    assert caught.value.code == "CLUSTER-016"
+    text = task_text("t", "a").replace("task-mode: all", "task-mode: incremental")
+    assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05"))["result"]
+    assert worker.order is not None
+    assert worker.order.subtasks[0].config["start"]["binlog-name"] == "bin.000007"
+
+
+def test_times_are_in_utc_where_they_name_no_zone() -> None:
+    assert parse_time("2026-01-02 03:04:05") == parse_time("2026-01-02T05:04:05+02:00")
+    with pytest.raises(ClusterError):
+        parse_time("yesterday")

@@ -8,10 +8,11 @@ import yaml
 
 from unshard.api.verbs import Config
 from unshard.config.files import parse_task
+from unshard.config.redact import hidden_text
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
-from unshard.master.hidden import hidden, kept
+from unshard.master.kept import kept
 from unshard.master.relays import known
 from unshard.master.state import TaskRow
 
@@ -29,12 +30,12 @@ class Files:
         if request.type == "task":
             if name not in state.tasks:
                 raise ClusterError("CLUSTER-017", values={"task": name})
-            return plain(cfg=hidden(state.tasks[name].text))
+            return plain(cfg=hidden_text(state.tasks[name].text))
         if request.type == "source":
             known(state, name)
-            return plain(cfg=hidden(state.sources[name].text))
+            return plain(cfg=hidden_text(state.sources[name].text))
         if request.type == "task-template":
-            return plain(cfg=hidden(self.template(name).text))
+            return plain(cfg=hidden_text(self.template(name).text))
         if request.type == "master" and name == self._cluster.election.name:
             return plain(cfg=_yaml(self._own))
         if request.type == "worker" and name in state.workers:

@@ -13,6 +13,8 @@ from typing import Any
 from unshard.api.orders import Beat, Orders
 from unshard.api.stage import Stage
 from unshard.api.verbs import (
+    Binlog,
+    BinlogSchema,
     CheckTask,
     Config,
     ConfigExport,
@@ -42,11 +44,13 @@ from unshard.config.files import parse_source
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.answers import Answer, answer, plain
+from unshard.master.beginning import AtTime, Forget, at_time, forget
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import Files
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
+from unshard.master.records import Records
 from unshard.master.relays import Relays
 from unshard.master.roster import Roster
 from unshard.master.sources import Ask, Sources, ask
@@ -76,6 +80,8 @@ class Master:
         worker_ttl_seconds: float = WORKER_TTL_SECONDS,
         check: Check = check_task,
         ask: Ask = ask,
+        forget: Forget = forget,
+        at_time: AtTime = at_time,
         own: Mapping[str, Any] | None = None,
         level_of: LevelOf | None = None,
     ) -> None:
@@ -84,11 +90,12 @@ class Master:
         self.election = Election(store, name, addr, lease_seconds)
         self.roster = Roster(worker_ttl_seconds)
         self.cluster = Cluster(store, self.election, self.roster, links)
-        self._tasks = Tasks(self.cluster, check)
+        self._tasks = Tasks(self.cluster, check, forget, at_time)
         self._sources = Sources(self.cluster, ask)
         self._statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)
         self._updates = Updates(self.cluster, ask)
+        self._records = Records(self.cluster)
         self.members = Members(self.cluster)
         self._level_of = level_of
         self.files = Files(self.cluster, dict(own or {}))
@@ -214,6 +221,12 @@ class Master:
     def config_export(self, request: ConfigExport) -> Answer:
         del request
         return self.files.export()
+
+    def binlog(self, request: Binlog) -> Answer:
+        return self._records.binlog(request, "unshard ctl")
+
+    def binlog_schema(self, request: BinlogSchema) -> Answer:
+        return self._records.schema(request)
 
     def encrypt(self, request: Encrypt) -> Answer:
         """Raises ConfigError where this master has no key."""

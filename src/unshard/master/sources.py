@@ -11,7 +11,7 @@ from unshard.config.source import SourceConfig
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.cluster import Cluster
-from unshard.master.hidden import kept
+from unshard.master.kept import kept
 from unshard.master.scheduler import worker_fault
 from unshard.master.stages import WAIT_SECONDS
 from unshard.master.state import SourceRow, State

@@ -10,6 +10,7 @@ from threading import Lock
 
 from unshard.api.stage import Stage
 from unshard.api.verbs import CheckTask, StartTask, TaskRequest
+from unshard.checks.items import opt_in_names
 from unshard.checks.result import Report
 from unshard.checks.run import check_task, require
 from unshard.config.files import parse_task
@@ -17,8 +18,9 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, Where
 from unshard.master.answers import Answer, answer
+from unshard.master.beginning import AtTime, Forget, at_time, forget
 from unshard.master.cluster import Cluster
-from unshard.master.hidden import kept
+from unshard.master.kept import kept
 from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
@@ -28,10 +30,12 @@ _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
 class Tasks:
-    """The verbs of tasks. `check` asks both ends before a start."""
+    """The verbs of tasks. `check` asks both ends before a start, `forget` and `at_time` are of `beginning.py`."""
 
-    def __init__(self, cluster: Cluster, check: Check = check_task) -> None:
-        self._cluster, self._check = cluster, check
+    def __init__(
+        self, cluster: Cluster, check: Check = check_task, forget: Forget = forget, at_time: AtTime = at_time
+    ) -> None:
+        self._cluster, self._check, self._forget, self._at_time = cluster, check, forget, at_time
         self._starting: set[str] = set()
         self._latch = Lock()
 
@@ -39,6 +43,9 @@ class Tasks:
         """Raises what the checks raise where a server can't be asked at all."""
         task = parse_task(request.task)
         configs = plan(self._cluster.state, task, ())
+        unknown = sorted(set(request.also).difference(opt_in_names()))
+        if unknown:
+            raise ClusterError("CLUSTER-016", cause=f"--also takes {', '.join(opt_in_names())}, not {unknown[0]}")
         return self._check(task, configs, request.also).to_dict(request.err_cnt, request.warn_cnt)
 
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
@@ -51,15 +58,15 @@ class Tasks:
             state = self._cluster.state
             configs = plan(state, task, request.sources)
             self._refuse(state, task, request, [config.source_id for config in configs])
-            starts = {config.source_id: "" for config in configs}
             told = ""
-            if not checked:
-                report = self._check(task, configs, ())
-                told = _told(report)
-                try:
-                    require(report)
-                except CheckError as error:
-                    return {"result": False, "msg": str(error), "sources": [], "checkResult": told}
+            try:
+                told = "" if checked else self._checked(task, configs)
+                if request.remove_meta:
+                    self._forget(configs[0])
+                    told = "" if checked else self._checked(task, configs)  # now as a task that begins
+            except CheckError as error:
+                return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
+            starts = {config.source_id: self._start(config, request.start_time) for config in configs}
             rows = [SubtaskRow(task.name, name, Stage.RUNNING, 1, start) for name, start in starts.items()]
             with self._cluster.change() as writing:
                 if task.name not in state.tasks:
@@ -106,6 +113,21 @@ class Tasks:
                 writing.drop_task(task)
         return changed
 
+    def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> str:
+        """What the checks tell. Raises CheckError CHECK-001."""
+        report = self._check(task, configs, ())
+        require(report)
+        return _told(report)
+
+    def _start(self, config: SubtaskConfig, time: str) -> str:
+        """Where a task that is to begin at a time begins, as JSON; empty for what its file says."""
+        if not time:
+            return ""
+        if config.mode != "incremental":
+            cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
+            raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
+        return self._at_time(config, time).model_dump_json(by_alias=True)
+
     def _refuse(self, state: State, task: TaskConfig, request: StartTask, names: Sequence[str]) -> None:
         for name in names:
             if (task.name, name) in state.subtasks:
@@ -114,6 +136,9 @@ class Tasks:
             if self._cluster.serving(name) is None:
                 raise ClusterError("CLUSTER-015", Where(name))
         known = state.tasks.get(task.name)
+        if request.remove_meta and known is not None:
+            cause = f"remove-meta drops what the target has of the whole task: stop-task {task.name} first"
+            raise ClusterError("CLUSTER-016", cause=cause)
         if known is not None and not _same(task_config(known), task):
             raise ClusterError("CLUSTER-009", values={"task": task.name})
 

@@ -14,7 +14,7 @@ from unshard.config.section import Section
 from unshard.errors import ClusterError
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.cluster import Cluster
-from unshard.master.hidden import kept
+from unshard.master.kept import kept
 from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.relays import known
 from unshard.master.sources import Ask

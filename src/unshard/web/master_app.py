@@ -17,6 +17,7 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.master.answers import Answer, refused
 from unshard.master.service import Master
 from unshard.web.audit import AuditLog
+from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
 from unshard.web.leader import LeaderRoute
 
@@ -43,7 +44,7 @@ def master_app(
         """A worker's sign of life; its orders."""
         return master.beat(beat)
 
-    for router in routers:
+    for router in (audit_routes(), *routers):
         app.include_router(router)
     return app
 

@@ -1,0 +1,55 @@
+"""What a start may ask for of where it begins: at a time, or as if it had never run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.config.task import MetaConfig
+from unshard.errors import ClusterError, Where
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.flavour import identify
+from unshard.source.by_time import position_at
+from unshard.target.forget import forget_task
+from unshard.target.meta import MetaTables
+from unshard.target.recorded import read_recorded
+
+Forget = Callable[[SubtaskConfig], object]
+AtTime = Callable[[SubtaskConfig, str], MetaConfig]
+
+
+def forget(config: SubtaskConfig) -> tuple[str, ...]:
+    """Drop all that the target has on record of the task; the names of the tables. Raises TargetError."""
+    with session(to_endpoint(config.target), "target") as connection:
+        return forget_task(connection, config.meta_schema, config.name)
+
+
+def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
+    """The place of the first transaction from that time on. Raises ClusterError CLUSTER-016 where there is none, or
+    the target has a checkpoint: beginning elsewhere would apply changes twice or leave some out."""
+    where = Where(config.source_id)
+    moment = parse_time(time)
+    with session(to_endpoint(config.target), "target") as connection:
+        recorded = read_recorded(connection, MetaTables(config.meta_schema, config.name), config.source_id)
+    if recorded.location is not None:
+        cause = f"the target has a checkpoint at {recorded.location.position}: leave start-time out, or remove-meta too"
+        raise ClusterError("CLUSTER-016", where, cause)
+    endpoint = to_endpoint(config.source.database)
+    with session(endpoint, "source") as connection:
+        server = identify(connection)
+        found = position_at(endpoint, connection, server, moment.timestamp())
+        if found is None:
+            raise ClusterError("CLUSTER-016", where, f"no transaction in the binlog is as late as {time}")
+    return MetaConfig(binlog_name=found.file, binlog_pos=found.offset)
+
+
+def parse_time(text: str) -> datetime:
+    """`YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        cause = f"start-time takes 'YYYY-MM-DD HH:MM:SS' in UTC, or RFC 3339 with a zone, not {text!r}"
+        raise ClusterError("CLUSTER-016", cause=cause) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,0 +1,64 @@
+"""What a task has on record in its target, changed by hand: operators of the binlog, tracked structures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from unshard.api.stage import Stage
+from unshard.api.verbs import Binlog, BinlogSchema
+from unshard.errors import ClusterError, Where
+from unshard.master.answers import Answer
+from unshard.master.cluster import Cluster
+from unshard.master.orders import subtask_config
+from unshard.master.stages import settle
+from unshard.master.state import SubtaskRow
+from unshard.master.tasks import subtasks
+from unshard.operate.binlog import answer_binlog
+from unshard.operate.schema import answer_schema
+from unshard.operate.subject import Subject
+
+_RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
+_GIVES = ("skip", "replace", "inject")
+
+
+class Records:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def binlog(self, request: Binlog, who: str) -> Answer:
+        """Give, take back or list operators; where one was given, a task that an error has paused goes on.
+
+        Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
+        """
+        rows = subtasks(self._cluster.state, request.task, request.sources)
+        told = answer_binlog(self._subject(request.task), request, who)
+        if request.op not in _GIVES:
+            return told
+        given = {one["source"] for one in told["sources"] if one["result"]}
+        failed = [row for row in rows if row.source in given and row.brief is not None and row.brief.error is not None]
+        self._resume([row for row in failed if row.stage is Stage.RUNNING])
+        return told
+
+    def schema(self, request: BinlogSchema) -> Answer:
+        """Show or set tracked structures. Raises ClusterError CLUSTER-016 for a change while a subtask runs, 017."""
+        rows = subtasks(self._cluster.state, request.task, request.sources)
+        if request.op != "list":
+            for row in rows:
+                if (row.brief.stage if row.brief is not None else row.stage) not in _RESTS:
+                    raise ClusterError("CLUSTER-016", Where(row.source), f"pause-task {row.task} first")
+        return answer_schema(self._subject(request.task), request)
+
+    def _subject(self, task: str) -> Subject:
+        state = self._cluster.state
+        return Subject.of_subtasks([subtask_config(state, row) for row in state.of_task(task)])
+
+    def _resume(self, rows: list[SubtaskRow]) -> None:
+        if not rows:
+            return
+        with self._cluster.change() as writing:
+            known = writing.state.subtasks
+            there = [known[row.task, row.source] for row in rows if (row.task, row.source) in known]
+            renewed = [replace(row, revision=row.revision + 1) for row in there]
+            for row in renewed:
+                writing.put_subtask(row)
+        settle(self._cluster, renewed, Stage.RUNNING)

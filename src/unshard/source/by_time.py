@@ -1,0 +1,71 @@
+"""The first transaction in a server's binlog that is not before a moment: where `start-time` begins."""
+
+from __future__ import annotations
+
+import random
+import struct
+import uuid
+from contextlib import closing
+from typing import Any
+
+from unshard.errors import RelayError, Where
+from unshard.model.position import Position
+from unshard.mysql.connection import Endpoint
+from unshard.mysql.flavour import Server, binary_logs
+from unshard.source.replica import Events, Idle, ReplicaStream
+from unshard.source.replica_protocol import HEADER_LENGTH, Request
+
+_GTIDS = frozenset({33, 34, 42, 162})
+"""GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
+_HEADER = struct.Struct("<IBII")  # timestamp, type, server id, length
+_IDLE_SECONDS = 1.0
+
+
+def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: float) -> Position | None:
+    """The place of the first transaction whose time, in whole seconds as binlogs have it, is `moment` or later.
+
+    `moment` is Unix time. None where none is so late. A file's time is asked of a few files, then one is read. Raises
+    RelayError RELAY-010 where files that may hold it are purged; SourceError, RelayError of the stream.
+    """
+    files = [log.name for log in binary_logs(connection)]
+    if not files:
+        return None
+    low, high = 0, len(files)  # the last file that began before the moment, or the first
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _began(endpoint, server, files[middle]) < moment:
+            low = middle
+        else:
+            high = middle
+    first = Position(files[0])
+    if low == 0 and first.number > 1 and _began(endpoint, server, files[0]) > moment:
+        raise RelayError("RELAY-010", Where(position=str(first)), "the time is before the oldest binlog file")
+    return _first_from(endpoint, server, files[low], moment)
+
+
+def _began(endpoint: Endpoint, server: Server, file: str) -> int:
+    with closing(_stream(endpoint, server, file)) as stream:
+        for piece in stream.pieces(_IDLE_SECONDS):
+            if isinstance(piece, Events):
+                return int(_HEADER.unpack_from(piece.data)[0])
+    raise AssertionError("the stream has no end")
+
+
+def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float) -> Position | None:
+    with closing(_stream(endpoint, server, file)) as stream:
+        for piece in stream.pieces(_IDLE_SECONDS):
+            if isinstance(piece, Idle):
+                return None  # up to the newest event, none was so late
+            if isinstance(piece, Events):
+                offset, data = 0, piece.data
+                while offset + HEADER_LENGTH <= len(data):
+                    timestamp, kind, _, length = _HEADER.unpack_from(data, offset)
+                    if kind in _GTIDS and timestamp >= moment:
+                        return Position(piece.position.file, piece.position.offset + offset)
+                    offset += length
+    raise AssertionError("the stream has no end")
+
+
+def _stream(endpoint: Endpoint, server: Server, file: str) -> ReplicaStream:
+    request = Request(Position(file), random.randint(1 << 20, (1 << 32) - 1), str(uuid.uuid4()))
+    return ReplicaStream(endpoint, server, request)

@@ -1,0 +1,32 @@
+"""Everything that the target has on record of one task, dropped: its next start is its first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unshard.model.table import quote_name
+from unshard.mysql.connection import rows
+
+SUFFIXES = (
+    # ours, and those that we have of DM
+    *("apply_batch", "apply_ledger", "apply_left_out", "apply_missing", "apply_partition", "binlog_operator"),
+    *("lightning_checkpoint_list", "load_chunk", "onlineddl", "prepared_xa", "shard_lock", "shard_source", "stopped"),
+    *("syncer_checkpoint", "syncer_sharding_meta", "upstream"),
+    # DM's alone, that a task may have been taken over with
+    *("loader_checkpoint", "validator_checkpoint", "validator_pending_change", "validator_error_change"),
+    "validator_table_status",
+)
+"""Endings of the tables of a task, behind its name. No one of them ends with `_` and another one."""
+
+
+def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
+    """Drop the task's tables in the meta schema; their names. Nothing may run of the task. Idempotent.
+
+    Driver errors come as they are.
+    """
+    asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+    wanted = {f"{task}_{suffix}".lower() for suffix in SUFFIXES}
+    found = tuple(sorted(name for (name,) in rows(connection, asked, (schema,)) if name.lower() in wanted))
+    for name in found:
+        rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
+    return found

@@ -1,0 +1,47 @@
+"""Files as they are stored: passwords encrypted where there is a key, and nothing else changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cluster_rig import Rig, source_text, task_text
+
+from unshard.api.verbs import UpdateTask
+from unshard.config.cipher import KEY_PATH
+from unshard.config.files import parse_source
+from unshard.master.kept import kept
+
+
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    file.write_text("0123456789abcdef" * 4)
+    monkeypatch.setenv(KEY_PATH, str(file))
+
+
+def test_passwords_are_encrypted_and_comments_stay(key: None) -> None:
+    text = "# of the shop\n" + source_text("a").replace("password: pass word", 'password: "pass word"  # old')
+    stored = kept(text)
+    assert "pass word" not in stored and "# of the shop" in stored and "# old" in stored
+    assert parse_source(stored).database.secret() == "pass word"
+    assert kept(stored) == stored
+
+
+def test_without_a_key_nothing_changes() -> None:
+    assert kept(source_text("a")) == source_text("a")
+
+
+def test_references_stay(key: None) -> None:
+    text = source_text("a").replace("pass word", "env:SHOP_PASSWORD")
+    assert kept(text) == text
+
+
+def test_the_same_file_is_known_again(key: None, rig: Rig) -> None:
+    rig.worker("w1")
+    rig.worker("w2")
+    rig.sources("a", "b")
+    assert "pass word" not in rig.master.cluster.state.sources["a"].text
+    assert rig.start("t", "a", "b", on=("a",))["result"]
+    assert rig.start("t", "a", "b", on=("b",))["result"]
+    assert rig.master.update_task(UpdateTask(task=task_text("t", "a", "b")))["result"]

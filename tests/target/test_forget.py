@@ -1,0 +1,37 @@
+"""`--remove-meta`: a task's tables go, all of them, and no other's."""
+
+from __future__ import annotations
+
+from unshard.load.checkpoint import LoadTables
+from unshard.mysql.connection import session
+from unshard.target.forget import SUFFIXES, forget_task
+from unshard.target.meta import MetaTables
+from unshard.testing.servers import MariadbServer
+
+
+def test_a_task_s_tables_go_and_no_other_s(target_server: MariadbServer, schema: str) -> None:
+    with session(target_server.endpoint, "target") as connection:
+        for task in ("t", "t_apply", "T2"):
+            MetaTables(schema, task).create(connection)
+            LoadTables(schema, task, "s").create(connection)
+        before = tables(target_server, schema)
+        gone = forget_task(connection, schema, "t")
+        assert {name.removeprefix("t_") for name in gone} <= set(SUFFIXES)
+        left = tables(target_server, schema)
+        assert left == {name for name in before if name.startswith(("t_apply_apply", "T2_"))} | {
+            name for name in before if name.startswith("t_apply_") and name.removeprefix("t_") not in SUFFIXES
+        }
+        assert not forget_task(connection, schema, "t")
+
+
+def test_every_table_of_a_task_is_known(target_server: MariadbServer, schema: str) -> None:
+    with session(target_server.endpoint, "target") as connection:
+        MetaTables(schema, "t").create(connection)
+        LoadTables(schema, "t", "s").create(connection)
+        forget_task(connection, schema, "t")
+    assert tables(target_server, schema) == set()
+
+
+def tables(server: MariadbServer, schema: str) -> set[str]:
+    asked = f"SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}'"
+    return {name for (name,) in server.query(asked)}
