@@ -62,9 +62,9 @@ class Protocol(RuleBasedStateMachine):
     @rule(source=sources, old=tables, new=tables)
     def rename(self, source: str, old: TableName, new: TableName) -> None:
         upstream = self.world.upstreams[source]
-        if new not in upstream.live and upstream.live.get(old) == upstream.newest:
-            if self.world.subtasks[source].announced:
-                upstream.rename(old, new)
+        follows = self.world.subtasks[source].announced
+        if follows and new not in upstream.live and upstream.live.get(old) == upstream.newest:
+            upstream.rename(old, new)
 
     @rule(source=sources, choice=st.integers(0, 3), part=st.integers(1, 6))
     def step(self, source: str, choice: int, part: int) -> None:

@@ -31,6 +31,11 @@ SHARD: dict[str, Entry] = {
         "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
         " it is on you to run it on the target",
     ),
+    "SHARD-006": Entry(
+        "the lock {id} is unlocked, but its owner has not run the DDL within {seconds:.0f} s",
+        "it will, once it runs; see `unshard ctl query-status`. If it is gone for good, `--force-remove` gives the lock"
+        " up: then nobody runs the DDL, and it is on you to run it on the target",
+    ),
     "SHARD-020": Entry(
         "changes of this table wait for a sharding DDL, and the structure that they have is not known any more",
         "give it with `unshard ctl binlog-schema update {task_file}`, then start the task again",

@@ -120,7 +120,7 @@ class LockKeeper:
         reported yet pass when they do. Raises ShardError SHARD-003 where there is nothing to unlock, SHARD-004 where
         the owner has not reported, SHARD-005 where another one may be running the DDL.
         """
-        lock = self._asked()
+        lock = self.to_settle()
         if lock.executed:
             return self._put(replace(lock, excused=lock.excused | frozenset(lock.reports)))._settled()
         owner = owner or lock.owner
@@ -132,7 +132,7 @@ class LockKeeper:
 
     def remove(self, by: str) -> LockKeeper:
         """A human gives the open lock up: nobody runs its DDL, all pass. Raises ShardError SHARD-003."""
-        return self._put(self._asked().removed(by))._settled()
+        return self._put(self.to_settle().removed(by))._settled()
 
     @property
     def id(self) -> str:
@@ -143,7 +143,8 @@ class LockKeeper:
     def _executed(self) -> int:
         return self.gone + sum(lock.executed for lock in self.locks)
 
-    def _asked(self) -> Lock:
+    def to_settle(self) -> Lock:
+        """The lock that a human's decision is about. Raises ShardError SHARD-003 where none waits."""
         waiting = next((lock for lock in self.locks if lock.mismatched or not lock.executed), None)
         if waiting is None:
             raise ShardError("SHARD-003", Where(), "", {"id": self.id})

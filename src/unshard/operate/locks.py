@@ -1,0 +1,105 @@
+"""`shard-ddl-lock`: the locks of a task's sharding DDL, and a human's decision about one, written to the target."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
+from unshard.errors import ShardError, Where
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.operate.subject import Subject, wrong_use
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.show import waiting_locks
+from unshard.target.meta import MetaTables
+from unshard.target.shard_groups import load_groups
+from unshard.target.shard_locks import Change, change, load_keeper, load_keepers
+
+PATIENCE_SECONDS = 10.0
+"""DM's: so long an unlock waits for the owner to run the DDL."""
+_POLL_SECONDS = 0.2
+
+
+def task_of(lock_id: str) -> str:
+    """The task's name in a lock's ID. Raises ClusterError CLUSTER-047."""
+    task, sign, _ = lock_id.partition("-`")
+    if not sign or not lock_id.endswith("`"):
+        raise wrong_use(f"a lock's ID is TASK-`DB`.`TABLE` as `shard-ddl-lock` shows it, not {lock_id}")
+    return task
+
+
+def answer_locks(subjects: Sequence[Subject], request: ShardDdlLock) -> dict[str, Any]:
+    """dmctl's answer over the tasks that are meant: the locks that somebody waits for. Raises TargetError."""
+    locks = [lock for subject in subjects for lock in _of_task(subject)]
+    if request.sources:
+        asked = set(request.sources)
+        locks = [lock for lock in locks if asked.intersection((*lock["synced"], *lock["unsynced"]))]
+    return {"result": True, "msg": "" if locks else "no DDL lock exists", "locks": locks}
+
+
+def answer_unlock(
+    subject: Subject, request: ShardDdlLockUnlock, who: str, *, patience_seconds: float = PATIENCE_SECONDS
+) -> dict[str, Any]:
+    """Resolve a lock without the sources that are missing, and wait until its DDL has run.
+
+    With `force_remove` a lock whose owner doesn't run it in that time is given up: nobody runs the DDL. Raises
+    ShardError SHARD-003 to SHARD-006, ClusterError CLUSTER-047, TargetError.
+    """
+    if request.action != "skip" or request.database or request.table:
+        raise wrong_use("--action, --database and --table are of optimistic mode; these locks are pessimistic")
+    meta = MetaTables(subject.meta_schema, subject.task)
+    with session(to_endpoint(subject.target), "target") as connection:
+        meta.create(connection)
+        keeper = _named(connection, meta, request.id)
+        number = keeper.to_settle().number
+        _decide(connection, meta, keeper, lambda now: now.unlock(request.owner, who))
+        until = time.monotonic() + patience_seconds
+        while _is_open(load_keeper(connection, meta, keeper.target), number):
+            if time.monotonic() > until:
+                if not request.force_remove:
+                    raise ShardError("SHARD-006", Where(), values={"id": request.id, "seconds": patience_seconds})
+                _decide(connection, meta, keeper, lambda now: now.remove(who) if _is_open(now, number) else now)
+                return {"result": True, "msg": "removed: its DDL is run by nobody"}
+            time.sleep(_POLL_SECONDS)
+    return {"result": True, "msg": ""}
+
+
+def _of_task(subject: Subject) -> list[dict[str, Any]]:
+    meta = MetaTables(subject.meta_schema, subject.task)
+    with session(to_endpoint(subject.target), "target") as connection:
+        meta.create(connection)
+        keepers = [keeper for keeper in load_keepers(connection, meta) if keeper.locks]
+        sources = sorted({source for keeper in keepers for source in keeper.members})
+        groups = {source: load_groups(connection, meta, source).groups for source in sources}
+    return [
+        lock
+        for keeper in keepers
+        for lock in waiting_locks(
+            keeper, {source: own[keeper.target] for source, own in groups.items() if keeper.target in own}
+        )
+    ]
+
+
+def _named(connection: Any, meta: MetaTables, lock_id: str) -> LockKeeper:
+    for keeper in load_keepers(connection, meta):
+        if keeper.id == lock_id:
+            return keeper
+    raise ShardError("SHARD-003", Where(), values={"id": lock_id})
+
+
+def _decide(connection: Any, meta: MetaTables, keeper: LockKeeper, decision: Change) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("BEGIN")
+        try:
+            change(cursor, meta, keeper.target, decision)
+        except ShardError:
+            cursor.execute("ROLLBACK")
+            raise
+        cursor.execute("COMMIT")
+
+
+def _is_open(now: LockKeeper, number: int) -> bool:
+    return now.open is not None and now.open.number == number

@@ -1,0 +1,105 @@
+"""`shard-ddl-lock` and its unlock, on a target whose sources are threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
+from unshard.config.database import TargetConfig
+from unshard.errors import ClusterError, ShardError
+from unshard.model.table import TableName
+from unshard.mysql.connection import connect
+from unshard.operate.locks import answer_locks, answer_unlock, task_of
+from unshard.operate.subject import Subject
+from unshard.shard.lock import Outcome
+from unshard.target.meta import MetaTables
+from unshard.target.shard_locks import announce, done, join, look
+from unshard.testing.servers import MariadbServer
+
+TARGET, TABLE = TableName("db", "t`'\"\n"), TableName("up", "t_1")
+ADD = ("ALTER TABLE t ADD a INT",)
+ID = f"task-{TARGET.quoted}"
+
+
+@pytest.fixture
+def subject(target_server: MariadbServer, schema: str) -> Subject:
+    end = target_server.endpoint
+    target = TargetConfig(host=end.host, port=end.port, user=end.user, password=end.password)
+    return Subject("task", schema, target, ("s1", "s2", "s3"))
+
+
+class Rig:
+    """What the sync units of the sources would do."""
+
+    def __init__(self, server: MariadbServer, schema: str) -> None:
+        self.meta = MetaTables(schema, "task")
+        self.connection = connect(server.endpoint, "target")
+        self.meta.create(self.connection)
+
+    def do(self, what: Any, *values: Any) -> Any:
+        with self.connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            found = what(cursor, self.meta, *values)
+            cursor.execute("COMMIT")
+        return found
+
+    def run_when_told(self, source: str) -> None:
+        while look(self.connection, self.meta, source)[TARGET].outcome is not Outcome.EXECUTE:
+            time.sleep(0.02)
+        self.do(done, source, TARGET)
+
+
+@pytest.fixture
+def rig(target_server: MariadbServer, schema: str) -> Iterator[Rig]:
+    rig = Rig(target_server, schema)
+    for source in ("s1", "s2"):
+        rig.do(announce, source, {TARGET: [TABLE]}, ("s1", "s2", "s3"))
+    yield rig
+    rig.connection.close()
+
+
+def test_without_locks(subject: Subject, rig: Rig) -> None:
+    assert answer_locks([subject], ShardDdlLock()) == {"result": True, "msg": "no DDL lock exists", "locks": []}
+    with pytest.raises(ShardError, match="SHARD-003"):
+        answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann")
+    with pytest.raises(ShardError, match="SHARD-003"):
+        answer_unlock(subject, ShardDdlLockUnlock(id="task-`no`.`such`"), "ann")
+
+
+def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, rig: Rig) -> None:
+    rig.do(join, "s1", TARGET, ADD)
+    (lock,) = answer_locks([subject], ShardDdlLock(sources=("s2",)))["locks"]
+    assert (lock["ID"], lock["owner"], lock["synced"], lock["unsynced"]) == (ID, "s1", ["s1"], ["s2", "s3"])
+    assert "s3 has not said yet" in lock["waitsFor"]
+    assert answer_locks([subject], ShardDdlLock(sources=("s9",)))["locks"] == []
+    owner = Thread(target=rig.run_when_told, args=("s1",))
+    owner.start()
+    assert answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann") == {"result": True, "msg": ""}
+    owner.join()
+    rig.do(join, "s2", TARGET, ADD)
+    assert look(rig.connection, rig.meta, "s2")[TARGET].outcome is Outcome.SKIP
+
+
+def test_an_owner_that_is_gone_needs_force(subject: Subject, rig: Rig) -> None:
+    rig.do(join, "s1", TARGET, ADD)
+    with pytest.raises(ShardError, match="SHARD-006"):
+        answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann", patience_seconds=0.1)
+    found = answer_unlock(subject, ShardDdlLockUnlock(id=ID, force_remove=True), "ann", patience_seconds=0.1)
+    assert found["msg"] == "removed: its DDL is run by nobody"
+    assert look(rig.connection, rig.meta, "s1")[TARGET].outcome is Outcome.SKIP
+
+
+def test_what_can_not_be_meant(subject: Subject, rig: Rig) -> None:
+    rig.do(join, "s1", TARGET, ADD)
+    with pytest.raises(ShardError, match="SHARD-004"):
+        answer_unlock(subject, ShardDdlLockUnlock(id=ID, owner="s2"), "ann")
+    with pytest.raises(ClusterError, match="CLUSTER-047"):
+        answer_unlock(subject, ShardDdlLockUnlock(id=ID, database="db"), "ann")
+    assert task_of("my-task-`db`.`t`") == "my-task"
+    with pytest.raises(ClusterError, match="CLUSTER-047"):
+        task_of("task")
