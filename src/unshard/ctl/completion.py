@@ -88,8 +88,7 @@ class VerbCompleter(Completer):
         argument = self._argument(command, behind)
         if argument is None:
             return
-        choices = getattr(argument.type, "choices", ())
-        yield from _fitting(current, [str(getattr(one, "value", one)) for one in choices])
+        yield from _fitting(current, (choice.value for choice in argument.shell_complete(None, current)))
         yield from self._of_kind(_KINDS.get(argument.name, ""), current)
         if argument.name in _TAKES_FILES:
             yield from self._paths.get_completions(Document(current), complete_event)

@@ -8,18 +8,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from unshard.config.files import load_source, load_task
-from unshard.ctl.words import is_file, source_files
-from unshard.errors import ClusterError
+from unshard.ctl.words import source_files
 from unshard.operate.subject import Subject
 
 
 def subject(task: str, source_words: Sequence[str]) -> Subject:
     """The task of a file, with the sources whose files were named.
 
-    Raises ClusterError CLUSTER-040 for a task's name alone, ConfigError for its files.
+    Raises ConfigError.
     """
-    if not is_file(task):
-        raise ClusterError("CLUSTER-040", values={"verb": f"a command for task {task}"})
     return Subject.of_files(load_task(task), [load_source(file) for file in source_files(source_words)])
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
@@ -15,12 +17,15 @@ from unshard.api.verbs import Request
 from unshard.config.listener import LinkSecurity
 from unshard.ctl.client import MasterClient
 from unshard.ctl.tables import rendered
+from unshard.ctl.words import is_file
 from unshard.errors import UnshardError
 
 FAILED = 1
 WRONG_USE = "CLUSTER-047"
 ADDRESS_VARIABLES = ("UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR")
 TOKEN_VARIABLE = "UNSHARD_TOKEN"
+RUN_ADDRESS = Path("unshard.addr")
+_LOOPBACK = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):\d+")
 DEFAULT_SECONDS = 600.0
 _T = TypeVar("_T")
 
@@ -40,12 +45,24 @@ class Session:
 
     @property
     def client(self) -> MasterClient:
-        return MasterClient(self.masters, self.seconds, self.security)
+        """Of the masters that were named, else of the `unshard run` that runs in this folder."""
+        return MasterClient(self.masters or _run_here(), self.seconds, self.security)
 
-    @property
-    def direct(self) -> bool:
-        """Whether no master is known: what can be done with the files alone is done so."""
-        return not self.masters
+    def direct(self, task: str | Path) -> bool:
+        """Whether no master was named, and the task is a file: what files are enough for is done with them alone."""
+        return not self.masters and is_file(str(task))
+
+
+def _run_here() -> tuple[str, ...]:
+    """The address that `unshard run` leaves in the folder that it was started in.
+
+    On loopback only: whoever may write to a folder should not get the tokens of those who work in it.
+    """
+    try:
+        left = addresses(RUN_ADDRESS.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return ()
+    return tuple(address for address in left if _LOOPBACK.fullmatch(address))
 
 
 def masters_of_environment(variables: Mapping[str, str] = os.environ) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from unshard.error_catalogue.entry import Entry
 CTL: dict[str, Entry] = {
     "CLUSTER-040": Entry(
         "no master is known that {verb} could be put to",
-        "give --master-addr HOST:PORT, or set UNSHARD_MASTER_ADDR or DM_MASTER_ADDR",
+        "give --master-addr HOST:PORT, or set UNSHARD_MASTER_ADDR or DM_MASTER_ADDR; `unshard run` is found from the "
+        "folder that it was started in",
     ),
     "CLUSTER-041": Entry(
         "no master can be reached at {masters}",

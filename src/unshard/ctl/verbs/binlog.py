@@ -93,7 +93,7 @@ def _run(
             sqls=tuple(sqls or ()),
             every=every,
         )
-        if session.direct:
+        if session.direct(task):
             return answer_binlog(subject(task, session.sources), request, who())
         return session.client.ask(request)
 

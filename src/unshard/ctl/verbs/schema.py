@@ -104,7 +104,7 @@ def _run(
             from_source=from_source,
             from_target=from_target,
         )
-        if session.direct:
+        if session.direct(task):
             return answer_schema(subject(task, session.sources), request)
         return session.client.ask(request)
 

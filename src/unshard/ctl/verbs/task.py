@@ -52,7 +52,7 @@ def check_task(
     def answer() -> dict[str, Any]:
         text = text_of(task)
         request = CheckTask(task=text, err_cnt=errors, warn_cnt=warnings, start_time=start_time, also=tuple(also or ()))
-        if not session.direct:
+        if not session.direct(task):
             return session.client.ask(request)
         config = parse_task(text, str(task))
         sources = [load_source(path) for path in source_files(session.sources)]

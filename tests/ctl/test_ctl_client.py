@@ -1,0 +1,128 @@
+"""Which master is asked, what ends the asking, and how it is told."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from unshard.cli.app import app
+from unshard.testing.certificates import Authority
+
+GOOD = {"result": True, "msg": "", "tasks": []}
+
+
+def ctl(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, ["ctl", *words], env=environment)
+
+
+def nobody() -> str:
+    """An address where nothing listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{found.getsockname()[1]}"
+
+
+def test_masters_are_tried_in_order_until_one_answers(master: Any) -> None:
+    master.answers["query-status"] = (200, GOOD)
+    done = ctl("query-status", "--master-addr", f"{nobody()},{master.address}", "--master-addr", nobody())
+    assert done.exit_code == 0 and json.loads(done.stdout) == GOOD
+    assert done.stdout == json.dumps(GOOD, indent=4) + "\n"
+
+
+@pytest.mark.parametrize("variable", ["UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR"])
+def test_the_environment_names_the_masters(master: Any, variable: str) -> None:
+    assert ctl("query-status", **{variable: f" {nobody()} , {master.address}"}).exit_code == 0
+    assert master.verbs == ["query-status"]
+
+
+def test_no_answer_tells_why_for_each_master(master: Any) -> None:
+    away = nobody()
+    master.answers["query-status"] = (400, {"result": False, "msg": "CLUSTER-001: none", "error_code": "CLUSTER-001"})
+    done = ctl("query-status", "--master-addr", f"{away},{master.address}")
+    assert done.exit_code == 1 and done.stdout == ""
+    assert "CLUSTER-041" in done.stderr and "refused" in done.stderr and "CLUSTER-001: none" in done.stderr
+    master.answers["query-status"] = (503, {"result": False, "msg": "busy"})
+    assert "busy" in ctl("query-status", "--master-addr", master.address).stderr
+
+
+def test_without_a_master_it_says_how_to_name_one(master: Any) -> None:
+    del master
+    done = ctl("query-status")
+    assert done.exit_code == 1 and "CLUSTER-040" in done.stderr and "--master-addr" in done.stderr
+
+
+def test_a_run_in_this_folder_is_found(master: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unshard.addr").write_text(f"{master.address}\n")
+    monkeypatch.chdir(tmp_path)
+    assert ctl("query-status").exit_code == 0
+    assert ctl("binlog", "skip", "orders").exit_code == 0
+    assert master.verbs == ["query-status", "binlog"]
+    for text in (b"\xff", b"203.0.113.1:8261", b"127.0.0.1.example:8261"):
+        (tmp_path / "unshard.addr").write_bytes(text)
+        assert "CLUSTER-040" in ctl("query-status").stderr
+
+
+def test_a_no_is_printed_and_ends_with_1(master: Any) -> None:
+    refused = {"result": False, "msg": "CLUSTER-008: there is no such source", "sources": []}
+    master.answers["pause-task"] = (400, refused)
+    done = ctl("pause-task", "orders", "--master-addr", master.address)
+    assert done.exit_code == 1 and json.loads(done.stdout) == refused
+
+
+def test_the_token_is_shown_and_a_refusal_told(master: Any, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("unshard_abc\n")
+    ctl("query-status", "--master-addr", master.address, "--token-file", str(file))
+    ctl("query-status", "--master-addr", master.address, UNSHARD_TOKEN="unshard_def")
+    shown = [headers.get("Authorization") for _, _, headers in master.asked]
+    assert shown == ["Bearer unshard_abc", "Bearer unshard_def"]
+    master.answers["stop-task"] = (403, {"result": False, "msg": "alice is a viewer"})
+    done = ctl("stop-task", "x", "--master-addr", master.address)
+    assert done.exit_code == 1 and "CLUSTER-043" in done.stderr and "alice is a viewer" in done.stderr
+    gone = ctl("query-status", "--master-addr", master.address, "--token-file", str(tmp_path / "gone"))
+    assert gone.exit_code == 1 and "CONFIG-004" in gone.stderr
+
+
+@pytest.mark.parametrize("answer", [b"<html>a proxy</html>", b"[1]", b'{"detail": "Not Found"}', b"\xff"])
+def test_what_is_no_master_is_said(master: Any, answer: bytes) -> None:
+    master.answers["query-status"] = (404, answer)
+    done = ctl("query-status", "--master-addr", master.address)
+    assert done.exit_code == 1 and "CLUSTER-042" in done.stderr and "HTTP 404" in done.stderr
+
+
+def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection, never answers
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = ctl("stop-task", "x", "--rpc-timeout", "200ms", "--master-addr", f"{address},{master.address}")
+    assert done.exit_code == 1 and "CLUSTER-045" in done.stderr and "query-status" in done.stderr
+    assert master.asked == []
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1:1", "http://[::1", "127.0.0.1:port"])
+def test_an_address_that_is_none_is_wrong_use(master: Any, address: str) -> None:
+    del master
+    done = ctl("query-status", "--master-addr", address)
+    assert done.exit_code == 2 and "--master-addr" in done.stderr
+
+
+def test_with_certificates_it_speaks_tls_and_holds_the_master_to_its_authority(master: Any, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    server, client = authority.issue("master"), authority.issue("operator")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(server.cert, server.key)
+    context.load_verify_locations(authority.ca)
+    context.verify_mode = ssl.CERT_REQUIRED
+    master.server.socket = context.wrap_socket(master.server.socket, server_side=True)
+    words = ["query-status", "--master-addr", master.address, "--ssl-ca", str(authority.ca)]
+    pair = ["--ssl-cert", str(client.cert), "--ssl-key", str(client.key)]
+    assert ctl(*words, *pair).exit_code == 0
+    other = Authority(tmp_path, "other")
+    told = ctl("query-status", "--master-addr", master.address, "--ssl-ca", str(other.ca), *pair)
+    assert told.exit_code == 1 and "CLUSTER-041" in told.stderr and "certificate verify failed" in told.stderr
+    assert "CLUSTER-052" in ctl(*words[:-1], str(tmp_path / "gone.pem")).stderr
