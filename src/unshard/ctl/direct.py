@@ -1,4 +1,4 @@
-"""What can be done without a master: the files tell where the task's records are."""
+"""What is done without a master: the files tell where the task's records are. Imported when it is needed only."""
 
 from __future__ import annotations
 
@@ -6,21 +6,42 @@ import getpass
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
-from unshard.config.files import load_source, load_task
+from unshard.api.verbs import Binlog, BinlogSchema, CheckTask
+from unshard.config.files import load_source, load_task, parse_task
+from unshard.config.subtask import plan_subtasks
 from unshard.ctl.words import source_files
+from unshard.operate.binlog import answer_binlog
+from unshard.operate.check import answer_check
+from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
 
-def subject(task: str, source_words: Sequence[str]) -> Subject:
-    """The task of a file, with the sources whose files were named.
+def check(task: Path, source_words: Sequence[str], request: CheckTask) -> dict[str, Any]:
+    """As `answer_check`. Raises ConfigError CONFIG-005 where a source's file is missing."""
+    config = parse_task(request.task, str(task))
+    sources = [load_source(file) for file in source_files(source_words)]
+    return answer_check(config, plan_subtasks(config, sources), request)
 
-    Raises ConfigError.
-    """
+
+def binlog(task: str, source_words: Sequence[str], request: Binlog) -> dict[str, Any]:
+    """As `answer_binlog`; `task` is a file."""
+    return answer_binlog(_subject(task, source_words), request, _who())
+
+
+def schema(task: str, source_words: Sequence[str], request: BinlogSchema) -> dict[str, Any]:
+    """As `answer_schema`; `task` is a file."""
+    return answer_schema(_subject(task, source_words), request)
+
+
+def _subject(task: str, source_words: Sequence[str]) -> Subject:
+    """The task of a file, with the sources whose files were named. Raises ConfigError."""
     return Subject.of_files(load_task(task), [load_source(file) for file in source_files(source_words)])
 
 
-def who() -> str:
+def _who() -> str:
     """Who gives the command, for the record of it."""
     with suppress(OSError, KeyError):
         return f"{getpass.getuser()}@{socket.gethostname()}"

@@ -45,7 +45,7 @@ def import_from(folder: Path, client: MasterClient) -> dict[str, Any]:
     What is there already stays as it is. May run again. Raises ClusterError CLUSTER-046, ConfigError CONFIG-002.
     """
     tasks, sources = (sorted((folder / kind).glob("*.yaml")) for kind in (TASKS, SOURCES))
-    if not tasks and not sources:
+    if not tasks and not sources and not (folder / RELAY_WORKERS).is_file():
         raise ClusterError("CLUSTER-046", values={"folder": folder})
     for path in sources:
         answer = client.ask(OperateSource(op="create", config=(text_of(path),)))

@@ -30,6 +30,7 @@ def status_rows(answer: Form) -> Iterator[RenderableType]:
     yield _subtasks(sources)
     for source in sources:
         yield from _troubles(source)
+    yield from _ledger(sources)
 
 
 def _tasks(tasks: Any) -> RenderableType:
@@ -143,6 +144,27 @@ def _group(head: str, group: Form) -> Iterator[RenderableType]:
     for label, text in lines:
         if text:
             yield Text(_indented(f"{label}: {text}"))
+
+
+def _ledger(sources: Any) -> Iterator[RenderableType]:
+    """What became of each target table's rows, where the answer has it."""
+    rows = [
+        (one.get("name", ""), (source.get("sourceStatus") or {}).get("source", ""), table)
+        for source in sources
+        for one in source.get("subTaskStatus") or ()
+        for table in (one.get("sync") or {}).get("tables") or ()
+    ]
+    if not rows:
+        return
+    columns = tuple(dict.fromkeys(name for _, _, table in rows for name in table.get("counts") or ()))
+    shown = grid("task", "source", "table", *columns)
+    for task, source, table in rows:
+        counts = table.get("counts") or {}
+        shown.add_row(
+            Text(task), source, Text(table.get("table", "")), *(f"{counts.get(name, 0):,}" for name in columns)
+        )
+    yield ""
+    yield shown
 
 
 def _errors(form: Form) -> Any:

@@ -7,11 +7,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from unshard.api.verbs import Binlog
-from unshard.ctl.direct import subject, who
 from unshard.ctl.session import Session, conclude
 from unshard.ctl.verbs.arguments import TaskWord
 from unshard.ctl.words import source_ids, task_name
-from unshard.operate.binlog import answer_binlog
 
 binlog = typer.Typer(
     no_args_is_help=True,
@@ -94,7 +92,9 @@ def _run(
             every=every,
         )
         if session.direct(task):
-            return answer_binlog(subject(task, session.sources), request, who())
+            from unshard.ctl import direct
+
+            return direct.binlog(task, session.sources, request)
         return session.client.ask(request)
 
     conclude(session, Binlog.verb, answer)

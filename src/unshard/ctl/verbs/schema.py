@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from unshard.api.verbs import BinlogSchema
-from unshard.ctl.direct import subject
 from unshard.ctl.session import Session, conclude
 from unshard.ctl.verbs.arguments import TaskWord
 from unshard.ctl.words import source_ids, task_name, text_of
-from unshard.operate.schema import answer_schema
 
 schema = typer.Typer(
     no_args_is_help=True,
@@ -105,7 +103,9 @@ def _run(
             from_target=from_target,
         )
         if session.direct(task):
-            return answer_schema(subject(task, session.sources), request)
+            from unshard.ctl import direct
+
+            return direct.schema(task, session.sources, request)
         return session.client.ask(request)
 
     conclude(session, BinlogSchema.verb, answer)

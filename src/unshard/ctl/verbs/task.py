@@ -17,12 +17,9 @@ from unshard.api.verbs import (
     TaskRequest,
     UpdateTask,
 )
-from unshard.config.files import load_source, parse_task
-from unshard.config.subtask import plan_subtasks
 from unshard.ctl.session import Session, ask, conclude, guarded
 from unshard.ctl.verbs.arguments import TaskFile, TaskMaybe
-from unshard.ctl.words import source_files, source_ids, task_name, text_of
-from unshard.operate.check import answer_check
+from unshard.ctl.words import source_ids, task_name, text_of
 
 StartTime = Annotated[
     str,
@@ -50,13 +47,14 @@ def check_task(
     session: Session = context.obj
 
     def answer() -> dict[str, Any]:
-        text = text_of(task)
-        request = CheckTask(task=text, err_cnt=errors, warn_cnt=warnings, start_time=start_time, also=tuple(also or ()))
-        if not session.direct(task):
-            return session.client.ask(request)
-        config = parse_task(text, str(task))
-        sources = [load_source(path) for path in source_files(session.sources)]
-        return answer_check(config, plan_subtasks(config, sources), request)
+        request = CheckTask(
+            task=text_of(task), err_cnt=errors, warn_cnt=warnings, start_time=start_time, also=tuple(also or ())
+        )
+        if session.direct(task):
+            from unshard.ctl import direct
+
+            return direct.check(task, session.sources, request)
+        return session.client.ask(request)
 
     conclude(session, CheckTask.verb, answer)
 
