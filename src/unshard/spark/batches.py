@@ -131,13 +131,13 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
 
     pieces = len(plan.ranges)
-    frame = (
-        spark.range(0, pieces, 1, pieces)
-        .mapInArrow(before, _ENCODED)
-        .repartitionById(plan.shape.partitions, "part")
-        .mapInArrow(after, _REPORT)
-    )
     try:
+        frame = (
+            spark.range(0, pieces, 1, pieces)
+            .mapInArrow(before, _ENCODED)
+            .repartitionById(plan.shape.partitions, "part")
+            .mapInArrow(after, _REPORT)
+        )
         found = frame.toArrow()
     except Exception as error:
         known = _MARKED.search(str(error))

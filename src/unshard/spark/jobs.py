@@ -47,8 +47,8 @@ def _run_wave(spark: SparkSession, payloads: Sequence[bytes], task: Task, *, bar
                 columns = [pa.array([number], pa.int64()), pa.array([result], pa.binary()), counted_here()]
                 yield pa.RecordBatch.from_arrays(columns, ["id", "result", "events"])
 
-    frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT, barrier=barrier)
     try:
+        frame = spark.range(0, count, 1, count).mapInArrow(body, _RESULT, barrier=barrier)
         found = frame.toArrow().to_pylist()
     except Exception as error:
         raise failure(spark, _name(task), error) from error

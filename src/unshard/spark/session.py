@@ -6,12 +6,14 @@ import logging
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 import pyspark
+from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
@@ -123,6 +125,7 @@ def _remote(url: str, conf: Mapping[str, str], archives: Sequence[str]) -> Spark
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
+    warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")  # the error that follows tells it
     session = RemoteSession(url)
     session.client.set_retry_policies([DefaultPolicy(max_retries=RECONNECTS, max_backoff=RECONNECT_MS)])
     for name, value in {**SQL_CONF, **conf}.items():
@@ -141,6 +144,14 @@ def _stop(session: Session) -> None:
         session.stop()
     elif lives(session):
         session.stop()
+    else:
+        _forget()
+
+
+def _forget() -> None:
+    """Let go of a JVM that is gone, so that this process may start another: pyspark keeps the first one it had."""
+    SparkSession._instantiatedSession = None
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
 
 
 def class_archive() -> Path:

@@ -10,7 +10,7 @@ from threading import Timer
 from typing import Any
 
 from unshard.errors import EngineError
-from unshard.spark.alive import failure, root_cause
+from unshard.spark.alive import failure
 from unshard.spark.tags import interrupt, tagged
 
 WAIT_SECONDS = 120.0
@@ -20,7 +20,8 @@ _ROUNDS = 5
 _PAUSE_SECONDS = 1.0
 _TAG = "unshard-survey"
 _NO_PYTHON = re.compile(
-    r"Cannot run program|PYTHON_VERSION_MISMATCH|ModuleNotFoundError|PACKAGE_NOT_INSTALLED|ImportError"
+    r"Cannot run program|Python in worker has different version|PYTHON_VERSION_MISMATCH|ModuleNotFoundError|ImportError"
+    r"|PACKAGE_NOT_INSTALLED"
 )
 
 
@@ -71,8 +72,9 @@ def _ask(session: Any) -> list[dict[str, str]]:
     except Exception as error:
         if time.monotonic() - begun >= WAIT_SECONDS:
             raise EngineError("ENGINE-007", values={"seconds": f"{WAIT_SECONDS:g}"}) from error
-        if _NO_PYTHON.search(str(error)):
-            raise EngineError("ENGINE-006", cause=root_cause(str(error))) from error
+        named = [line.strip() for line in str(error).splitlines() if _NO_PYTHON.search(line)]
+        if named:
+            raise EngineError("ENGINE-006", cause=named[-1][:500]) from error
         raise failure(session, "survey", error) from error
     finally:
         timer.cancel()

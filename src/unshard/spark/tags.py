@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
-from unshard.spark.alive import is_connect, lives
+from unshard.spark.alive import failure, is_connect, lives
 
 
 @contextmanager
@@ -19,7 +19,10 @@ def tagged(spark: SparkSession, tag: str | None) -> Iterator[None]:
     # a classic session's own tags are unknown to other threads, those of its context are not
     jobs = spark if is_connect(spark) else spark.sparkContext
     add, remove = (jobs.addTag, jobs.removeTag) if is_connect(spark) else (jobs.addJobTag, jobs.removeJobTag)
-    add(tag)
+    try:
+        add(tag)
+    except Exception as error:
+        raise failure(spark, tag, error) from error
     try:
         yield
     finally:

@@ -1,0 +1,43 @@
+"""A worker's Spark session: one for all of its subtasks, and a new one where Spark's JVM has died."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from unshard.config.task import SparkConfig
+from unshard.errors import ClusterError, EngineError
+from unshard.spark.jobs import run_tasks
+from unshard.worker.engine import Engine
+
+engine = Engine(Path(sys.argv[1]))
+config = SparkConfig(master="local[1]")
+session = engine.session(config)
+assert engine.session(config) is session
+try:
+    engine.session(SparkConfig(master="local[1]", conf={"spark.ssl.keyPassword": "abc"}))
+except ClusterError as error:
+    assert "keyPassword" in str(error) and "abc" not in str(error), error
+session.sparkContext._gateway.proc.kill()
+try:
+    run_tasks(session, [b"a"], bytes.upper)
+except EngineError as error:
+    print(error.code)
+again = engine.session(config)
+assert again is not session
+print(run_tasks(again, [b"a"], bytes.upper))
+engine.close()
+"""
+
+
+@pytest.mark.spark
+def test_a_session_that_died_is_made_anew(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "spark.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["ENGINE-003", "[b'A']"], done.stderr
