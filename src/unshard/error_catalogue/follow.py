@@ -305,7 +305,7 @@ DDL |= {
 ENGINE: dict[str, Entry] = {
     "ENGINE-001": Entry(
         "Spark can't be started on {master}",
-        "check that Java 17 is installed (package openjdk-17-jre-headless) and see {log}",
+        "check that Java 17 is installed (package openjdk-17-jre-headless), see the settings under `conf`, and {log}",
     ),
     "ENGINE-002": Entry(
         "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True

@@ -86,6 +86,8 @@ def spark_session(
     with gateway_log_to(log_file):
         try:
             session = _remote(master, own, archives) if is_remote(master) else _classic(master, own, archives, log_file)
+        except EngineError:
+            raise
         except Exception as error:
             cause = address.without_secrets(str(error).strip(), master, conf)[:500]
             values = {"master": address.shown(master), "log": str(log_file)}
