@@ -96,7 +96,7 @@ def names_in(path: Mapping[str, Any], body: bytes) -> dict[str, Any]:
     named: dict[str, Any] = {key: str(value)[:160] for key, value in path.items()}
     try:
         given = json.loads(body) if body else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return named
     if isinstance(given, dict):
         for key in _NAMED:

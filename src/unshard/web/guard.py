@@ -11,6 +11,7 @@ A request to change something (not GET, and more than a viewer's) goes through t
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -61,6 +62,7 @@ class GuardedRoute(APIRoute):
             log: AuditLog = request.app.state.audit
             await _check(caller, needed, verb, log)
             body = await request.body()
+            _check_text(body)
             by_body = getattr(self.endpoint, _BY_BODY)
             if by_body is not None:
                 needed = by_body(body)
@@ -115,6 +117,15 @@ async def _check(caller: Caller, needed: Role, verb: str, log: AuditLog) -> None
         raise ClusterError(
             "CLUSTER-054", values={"caller": caller.name, "role": str(caller.role), "needed": str(needed)}
         )
+
+
+def _check_text(body: bytes) -> None:
+    """Refuse JSON with half of a surrogate pair in it, which no text can hold and no answer could tell."""
+    if b"\\ud" in body.lower():
+        try:
+            json.dumps(json.loads(body), ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise ClusterError("CLUSTER-059", cause="the body has text that is no Unicode, or is no JSON") from None
 
 
 def _who(caller: Caller) -> dict[str, str]:

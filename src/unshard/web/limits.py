@@ -26,13 +26,14 @@ class Bounded:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = over = False
+        begun = answered = over = False
 
         async def watched_send(message: Message) -> None:
-            nonlocal begun
+            nonlocal begun, answered
             if over:
                 return
             begun = True
+            answered = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         try:
@@ -43,6 +44,9 @@ class Bounded:
             if begun:
                 raise
             await refusal(error)(scope, receive, send)
+        except Exception:
+            if not answered:  # a bug that has been answered and logged leaves the connection as it is
+                raise
 
     async def _within_time(self, work: Awaitable[None]) -> None:
         """Wait for the request, but not for the thread that a late one may be in: that ends by itself."""

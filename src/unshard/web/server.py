@@ -184,7 +184,8 @@ def _listen(addr: str, config: ListenerConfig) -> tuple[socket.socket, bool]:
         raise ClusterError("CLUSTER-051", cause=str(error), values={"address": addr}) from None
     if not (loopback or config.token_file or config.ssl_ca):
         raise ClusterError("CLUSTER-050", values={"address": addr})
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends without delay where it sees the protocol's number; else each answer waits 40 ms for an ACK
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)

@@ -138,7 +138,7 @@ class Authenticated:
 
 def _passed_on(text: str, master: str, address: str) -> Caller:
     role, _, name = text.partition(" ")
-    if role not in (Role.VIEWER, Role.OPERATOR, Role.ADMIN) or not name:
+    if role not in (Role.VIEWER, Role.OPERATOR, Role.ADMIN, Role.WORKER) or not name:
         raise ClusterError("CLUSTER-053", cause=f"the header {_AS} is not ROLE NAME")
     return Caller(name[:64], Role(role), address, via=master)
 

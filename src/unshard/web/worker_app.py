@@ -18,7 +18,7 @@ class PurgeRelay(Form):
     """Which files are to go: those before `before`, of the sub-directory `sub_dir` ("": the newest) and older ones."""
 
     before: str = Field(max_length=512)
-    sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\0]*$")
+    sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\x00]*$")
 
 
 def worker_app(worker: WorkerLink, audit: AuditLog) -> FastAPI:

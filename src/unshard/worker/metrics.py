@@ -108,8 +108,6 @@ def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> I
         if status.sync.location is not None:
             yield from _places("dm_syncer", "syncer", own, status.sync.location.position, status.upstream)
         yield Sample("dm_syncer_shard_lock_resolving", own, len(seen.groups) > 0)
-    elif status.progress is None and status.unit not in ("dump", "load"):
-        yield Sample("unshard_sync_lag_known", own, 0)
     for group in seen.groups:
         yield from _group(own, group, now)
 
