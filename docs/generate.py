@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from typer.main import get_group
@@ -19,8 +21,12 @@ from unshard.cli.app import app
 from unshard.cli.monitoring import alerts_text, dashboard_text
 from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, Entry
+from unshard.master.service import Master
+from unshard.master.store import Store
 from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
 from unshard.metrics.rules import alerts
+from unshard.web.audit import AuditLog
+from unshard.web.master_app import master_app
 
 REFERENCE = Path(__file__).parent / "reference"
 MONITORING = Path(__file__).parent.parent / "examples" / "monitoring"
@@ -149,11 +155,24 @@ def metrics_page() -> str:
     return "\n".join(parts) + "\n"
 
 
+def openapi_page() -> str:
+    """The API of the master as it describes itself."""
+    with TemporaryDirectory() as folder:
+        master = Master(Store(f"sqlite:///{folder}/none.db"), _no_link, "master")
+        app = master_app(master, AuditLog(""), _no_link)
+        return json.dumps(app.openapi(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _no_link(addr: str) -> Any:
+    raise LookupError(addr)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "checks.md": checks_page,
     "cli.md": cli_page,
     "config.md": config_page,
     "errors.md": errors_page,
+    "openapi.json": openapi_page,
     "metrics.md": metrics_page,
 }
 

@@ -90,9 +90,9 @@ class Master:
         self.election = Election(store, name, addr, lease_seconds)
         self.roster = Roster(worker_ttl_seconds)
         self.cluster = Cluster(store, self.election, self.roster, links)
-        self._tasks = Tasks(self.cluster, check, forget, at_time)
-        self._sources = Sources(self.cluster, ask)
-        self._statuses = Statuses(self.cluster)
+        self.tasks = Tasks(self.cluster, check, forget, at_time)
+        self.sources = Sources(self.cluster, ask)
+        self.statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)
         self._updates = Updates(self.cluster, ask)
         self._records = Records(self.cluster)
@@ -155,32 +155,32 @@ class Master:
         return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr, order=order)
 
     def check_task(self, request: CheckTask) -> Answer:
-        return self._tasks.check(request)
+        return self.tasks.check(request)
 
     def start_task(self, request: StartTask, *, checked: bool = False) -> Answer:
-        return self._tasks.start(request, checked=checked)
+        return self.tasks.start(request, checked=checked)
 
     def stop_task(self, request: StopTask) -> Answer:
-        return self._tasks.stop(request)
+        return self.tasks.stop(request)
 
     def pause_task(self, request: PauseTask) -> Answer:
-        return self._tasks.pause(request)
+        return self.tasks.pause(request)
 
     def resume_task(self, request: ResumeTask) -> Answer:
-        return self._tasks.resume(request)
+        return self.tasks.resume(request)
 
     def query_status(self, request: QueryStatus) -> Answer:
-        return self._statuses.query(request)
+        return self.statuses.query(request)
 
     def operate_source(self, request: OperateSource) -> Answer:
         names = (*request.source_id, *(parse_source(text).source_id for text in request.config))
         if request.op == "create":
-            return self._sources.create(request)
+            return self.sources.create(request)
         if request.op == "update":
             return answer(self._updates.source(UpdateSource(config=text)) for text in request.config)
         if request.op == "stop":
-            return self._sources.stop(names)
-        return self._sources.show(names)
+            return self.sources.stop(names)
+        return self.sources.show(names)
 
     def update_task(self, request: UpdateTask) -> Answer:
         return self._updates.task(request)

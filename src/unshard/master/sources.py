@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from unshard.api.stage import Stage
 from unshard.api.verbs import OperateSource
@@ -13,7 +14,7 @@ from unshard.master.answers import Answer, answer, of_source
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
 from unshard.master.scheduler import worker_fault
-from unshard.master.stages import WAIT_SECONDS
+from unshard.master.stages import WAIT_SECONDS, settle
 from unshard.master.state import SourceRow, State
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
@@ -78,6 +79,16 @@ class Sources:
         self._cluster.wake(filter(None, workers.values()))
         self._cluster.seat()
         return answer(of_source(name, workers[name]) for name in names)
+
+    def enable(self, name: str, *, enabled: bool) -> Answer:
+        """Let the tasks of a source run, or none of them. Raises ClusterError CLUSTER-008."""
+        with self._cluster.change() as writing:
+            writing.put_source(replace(_known(writing.state, name), enabled=enabled))
+        rows = [row for row in self._cluster.state.of_source(name) if row.stage is Stage.RUNNING]
+        if not enabled:
+            return answer(settle(self._cluster, rows, Stage.STOPPED))
+        self._cluster.wake(filter(None, [self._cluster.state.worker_of(name)]))
+        return answer([of_source(name, self._cluster.state.worker_of(name))])
 
     def wait_served(self, names: Sequence[str]) -> bool:
         """Wait until the worker of each source that has one shows that it has taken it."""

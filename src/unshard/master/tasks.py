@@ -9,7 +9,7 @@ from dataclasses import replace
 from threading import Lock
 
 from unshard.api.stage import Stage
-from unshard.api.verbs import CheckTask, StartTask, TaskRequest
+from unshard.api.verbs import CheckTask, ResumeTask, StartTask, TaskRequest
 from unshard.checks.items import opt_in_names
 from unshard.checks.result import Report
 from unshard.checks.run import check_task, require
@@ -17,11 +17,11 @@ from unshard.config.files import parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, Where
-from unshard.master.answers import Answer, answer
+from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, at_time, forget
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
-from unshard.master.orders import same_login, source_config, task_config
+from unshard.master.orders import same_login, source_config, subtask_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
 
@@ -75,6 +75,45 @@ class Tasks:
                     writing.put_subtask(row)
         return {**answer(settle(self._cluster, rows, Stage.RUNNING)), "checkResult": told}
 
+    def create(self, text: str) -> Answer:
+        """Keep a task without starting it, as DM's REST does. Raises as `start`."""
+        task = parse_task(text)
+        with self._alone(task.name):
+            state = self._cluster.state
+            if task.name in state.tasks:
+                raise ClusterError("CLUSTER-007", values={"task": task.name})
+            configs = plan(state, task, ())
+            told = self._checked(task, configs)
+            rows = [SubtaskRow(task.name, config.source_id, Stage.STOPPED) for config in configs]
+            with self._cluster.change() as writing:
+                writing.put_task(TaskRow(task.name, kept(text)))
+                for row in rows:
+                    writing.put_subtask(row)
+        return plain(checkResult=told)
+
+    def anew(self, request: StartTask) -> Answer:
+        """Start a kept task that stands, with what a start may ask for. Raises as `start`, and CLUSTER-016."""
+        task = parse_task(request.task)
+        rows = subtasks(self._cluster.state, task.name, request.sources)
+        for row in rows:
+            if row.stage is not Stage.STOPPED:
+                raise ClusterError("CLUSTER-016", Where(row.source), f"stop task {task.name} first")
+        if request.remove_meta and len(rows) < len(self._cluster.state.of_task(task.name)):
+            raise ClusterError("CLUSTER-016", cause="remove-meta is of all sources of a task: name none")
+        state = self._cluster.state
+        configs = {row.source: subtask_config(state, row) for row in rows}
+        if request.remove_meta:
+            self._forget(configs[rows[0].source])
+        starts = {source: self._start(config, request.start_time) for source, config in configs.items()}
+        with self._cluster.change() as writing:
+            for row in rows:
+                writing.put_subtask(replace(row, start=starts[row.source], brief=None))
+        return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
+
+    def halt(self, request: TaskRequest) -> Answer:
+        """DM's REST "stop": the task stands and is kept, to be resumed."""
+        return self._operate(request, Stage.STOPPED, keep=True)
+
     def stop(self, request: TaskRequest) -> Answer:
         return self._operate(request, Stage.STOPPED)
 
@@ -84,16 +123,16 @@ class Tasks:
     def resume(self, request: TaskRequest) -> Answer:
         return self._operate(request, Stage.RUNNING)
 
-    def _operate(self, request: TaskRequest, wanted: Stage) -> Answer:
+    def _operate(self, request: TaskRequest, wanted: Stage, *, keep: bool = False) -> Answer:
         """One task on all or some of its sources, or all tasks of some sources, `batch_size` subtasks at a time."""
         rows = subtasks(self._cluster.state, request.name, request.sources)
         done: list[Answer] = []
         size = len(rows) if request.name else request.batch_size
         for first in range(0, len(rows), size):
-            done += settle(self._cluster, self._want(rows[first : first + size], wanted), wanted)
+            done += settle(self._cluster, self._want(rows[first : first + size], wanted, keep), wanted)
         return answer(done, op=_OPS[wanted])
 
-    def _want(self, rows: Sequence[SubtaskRow], wanted: Stage) -> list[SubtaskRow]:
+    def _want(self, rows: Sequence[SubtaskRow], wanted: Stage, keep: bool) -> list[SubtaskRow]:
         """Write down what is wanted; the rows as they are then."""
         with self._cluster.change() as writing:
             known = writing.state.subtasks
@@ -104,7 +143,7 @@ class Tasks:
                     continue  # somebody else has just stopped it
                 revision = row.revision + 1 if wanted is Stage.RUNNING else row.revision
                 changed.append(replace(row, stage=wanted, revision=revision))
-                if wanted is Stage.STOPPED:
+                if wanted is Stage.STOPPED and not keep:
                     writing.drop_subtask(row.task, row.source)
                 else:
                     writing.put_subtask(changed[-1])

@@ -20,6 +20,10 @@ from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
 from unshard.web.leader import LeaderRoute
+from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
+from unshard.web.rest.gateway import gateway_routes
+from unshard.web.rest.sources import source_routes
+from unshard.web.rest.tasks import task_routes
 
 _ORDER = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 _LED = frozenset({"CLUSTER-001", "CLUSTER-002"})
@@ -44,7 +48,9 @@ def master_app(
         """A worker's sign of life; its orders."""
         return master.beat(beat)
 
-    for router in (audit_routes(), *routers):
+    rest = (source_routes, template_routes, task_routes, cluster_routes, gateway_routes)
+    document = document_routes(app.openapi)
+    for router in (audit_routes(), *(made(master) for made in rest), document, *routers):
         app.include_router(router)
     return app
 

@@ -1,0 +1,111 @@
+"""DM's source object, and our source file: one becomes the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from unshard.config.redact import HIDDEN
+from unshard.config.source import SourceConfig
+
+
+class _Object(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class Security(_Object):
+    """Certificates, as their PEM text."""
+
+    ssl_ca_content: str = Field(default="", repr=False)
+    ssl_cert_content: str = Field(default="", repr=False)
+    ssl_key_content: str = Field(default="", repr=False)
+    cert_allowed_cn: list[str] = []
+
+
+class Purge(_Object):
+    """When relay files go: every `interval` seconds those older than `expires` hours, or below `remain_space` GB."""
+
+    interval: int | None = None
+    expires: int | None = None
+    remain_space: int | None = None
+
+
+class RelayConfig(_Object):
+    enable_relay: bool | None = None
+    relay_binlog_name: str | None = None
+    relay_binlog_gtid: str | None = None
+    relay_dir: str | None = None
+
+
+class Source(_Object):
+    """One upstream server."""
+
+    source_name: str
+    host: str
+    port: int
+    user: str
+    password: str | None = Field(default=None, repr=False)
+    enable: bool = True
+    enable_gtid: bool = False
+    flavor: str | None = None
+    security: Security | None = None
+    purge: Purge | None = None
+    relay_config: RelayConfig | None = None
+
+
+def security_section(security: Security | None) -> dict[str, Any]:
+    if security is None:
+        return {}
+    parts = {f"ssl-{part}-bytes": getattr(security, f"ssl_{part}_content") for part in ("ca", "cert", "key")}
+    found: dict[str, Any] = {name: text for name, text in parts.items() if text}
+    if security.cert_allowed_cn:
+        found["cert-allowed-cn"] = security.cert_allowed_cn
+    return {"security": found} if found else {}
+
+
+def to_text(source: Source, known: SourceConfig | None = None) -> str:
+    """The source file. Without a password, or with `******`, the one of `known` stays."""
+    password = source.password
+    if password in (None, HIDDEN):
+        password = known.database.password if known is not None else ""
+    login = {"host": source.host, "port": source.port, "user": source.user, "password": password}
+    form: dict[str, Any] = {
+        "source-id": source.source_name,
+        "enable": source.enable,
+        "enable-gtid": source.enable_gtid,
+        "from": login | security_section(source.security),
+    }
+    if source.flavor:
+        form["flavor"] = source.flavor
+    for section, under in ((source.purge, "purge"), (source.relay_config, "")):
+        given = _kebab(section.model_dump(exclude_none=True)) if section is not None else {}
+        form |= {under: given} if under and given else given
+    return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
+
+
+def from_config(config: SourceConfig) -> dict[str, Any]:
+    """DM's object of a source, without its password."""
+    database = config.database
+    return {
+        "source_name": config.source_id,
+        "host": database.host,
+        "port": database.port,
+        "user": database.user,
+        "password": HIDDEN if database.password else "",
+        "enable": config.enable,
+        "enable_gtid": config.enable_gtid,
+        "flavor": config.flavor,
+        "purge": config.purge.model_dump(),
+        "relay_config": {
+            "enable_relay": config.enable_relay,
+            "relay_binlog_name": config.relay_binlog_name,
+            "relay_binlog_gtid": config.relay_binlog_gtid,
+            "relay_dir": config.relay_dir,
+        },
+    }
+
+
+def _kebab(form: dict[str, Any]) -> dict[str, Any]:
+    return {key.replace("_", "-"): value for key, value in form.items()}

@@ -1,0 +1,261 @@
+"""`/api/v1/tasks`."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from fastapi import APIRouter, status
+from pydantic import BaseModel, ConfigDict
+
+from unshard.api.status import SourceReport, SubTaskStatus
+from unshard.api.verbs import BinlogSchema, ResumeTask, StartTask, StopTask, UpdateTask
+from unshard.config.access import Role
+from unshard.config.files import parse_task
+from unshard.errors import ClusterError
+from unshard.master.orders import subtask_config, task_config
+from unshard.master.service import Master
+from unshard.master.status import summary
+from unshard.model.table import TableName
+from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
+from unshard.mysql.structure import table_names
+from unshard.transform.route import Router
+from unshard.transform.taken import allow_list
+from unshard.web.guard import needs
+from unshard.web.leader import LeaderRoute
+from unshard.web.rest.answers import done, listed
+from unshard.web.rest.task_form import Task, from_config, to_text
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class GivenTask(_Body):
+    task: Task
+
+
+class Convert(_Body):
+    """One of the two."""
+
+    task: Task | None = None
+    task_config_file: str = ""
+
+
+class Start(_Body):
+    remove_meta: bool = False
+    source_name_list: list[str] = []
+    start_time: str = ""
+    safe_mode_time_duration: str = ""
+
+
+class Stop(_Body):
+    timeout_duration: str = ""
+    source_name_list: list[str] = []
+
+
+class Structure(_Body):
+    schema_source: Literal["sql", "upstream", "downstream"] = "sql"
+    sql_content: str = ""
+    flush: bool = True
+    sync: bool = True
+
+
+def task_routes(master: Master) -> APIRouter:
+    router = APIRouter(prefix="/api/v1/tasks", tags=["task"], route_class=LeaderRoute)
+
+    def known(name: str) -> Any:
+        found = master.cluster.state.tasks.get(name)
+        if found is None:
+            raise ClusterError("CLUSTER-017", values={"task": name})
+        return task_config(found)
+
+    def reports(name: str, sources: list[str]) -> dict[str, SourceReport]:
+        rows = [row.source for row in master.cluster.state.of_task(name) if not sources or row.source in sources]
+        return master.statuses.reports(rows, name)
+
+    @router.post("", status_code=status.HTTP_201_CREATED)
+    @needs(Role.OPERATOR)
+    def create_task(body: GivenTask) -> dict[str, Any]:
+        """Check a task and keep it, not started."""
+        told = master.tasks.create(to_text(body.task))
+        return {"task": from_config(known(body.task.name)), "check_result": told["checkResult"]}
+
+    @router.get("")
+    @needs(Role.VIEWER)
+    def list_tasks(with_status: bool = False, stage: str = "", source_name_list: str = "") -> dict[str, Any]:
+        """All tasks; `source_name_list` with commas: those on one of these sources."""
+        wanted = {name for name in source_name_list.split(",") if name}
+        found = []
+        for name in master.cluster.state.tasks:
+            form = from_config(known(name))
+            sources = {row.source for row in master.cluster.state.of_task(name)}
+            if wanted and not wanted & sources:
+                continue
+            if with_status or stage:
+                told = reports(name, [])
+                if stage and summary(name, told.values()) != stage:
+                    continue
+                form["status_list"] = _statuses(name, told)
+            found.append(form)
+        return listed(found)
+
+    @router.post("/converters", status_code=status.HTTP_201_CREATED)
+    @needs(Role.VIEWER)
+    def convert(body: Convert) -> dict[str, Any]:
+        """A task file from a task object, or the other way round. Nothing is kept."""
+        text = to_text(body.task) if body.task is not None else body.task_config_file
+        return {"task": from_config(parse_task(text)), "task_config_file": text}
+
+    @router.get("/{task_name}")
+    @needs(Role.VIEWER)
+    def get_task(task_name: str, with_status: bool = False) -> dict[str, Any]:
+        """One task."""
+        form = from_config(known(task_name))
+        return form | ({"status_list": _statuses(task_name, reports(task_name, []))} if with_status else {})
+
+    @router.put("/{task_name}")
+    @needs(Role.OPERATOR)
+    def change_task(task_name: str, body: GivenTask) -> dict[str, Any]:
+        """Change a task, as far as it may change now."""
+        text = to_text(body.task.model_copy(update={"name": task_name}), known(task_name))
+        done(master.update_task(UpdateTask(task=text)))
+        return {"task": from_config(known(task_name)), "check_result": ""}
+
+    @router.delete("/{task_name}", status_code=status.HTTP_204_NO_CONTENT)
+    @needs(Role.OPERATOR)
+    def delete_task(task_name: str, force: bool = False) -> None:
+        """Forget a task that stands; `force`: one that runs too. What the target has on record of it stays."""
+        known(task_name)
+        running = [row.source for row in master.cluster.state.of_task(task_name) if row.stage == "Running"]
+        if running and not force:
+            raise ClusterError("CLUSTER-016", cause=f"it runs on {', '.join(running)}: stop it first, or force=true")
+        done(master.stop_task(StopTask(name=task_name)))
+
+    @router.get("/{task_name}/status")
+    @needs(Role.VIEWER)
+    def task_status(task_name: str, source_name_list: str = "") -> dict[str, Any]:
+        """The task on each of its sources."""
+        known(task_name)
+        return listed(_statuses(task_name, reports(task_name, [one for one in source_name_list.split(",") if one])))
+
+    @router.post("/{task_name}/start")
+    @needs(Role.OPERATOR)
+    def start_task(task_name: str, body: Start | None = None) -> None:
+        """Let the task run, after its creation, a stop or a pause."""
+        known(task_name)
+        wish = body or Start()
+        sources = tuple(wish.source_name_list)
+        if not (wish.remove_meta or wish.start_time):
+            done(master.resume_task(ResumeTask(name=task_name, sources=sources)))
+            return
+        text = master.cluster.state.tasks[task_name].text
+        done(master.tasks.anew(StartTask(
+            task=text, sources=sources, remove_meta=wish.remove_meta, start_time=wish.start_time
+        )))  # fmt: skip
+
+    @router.post("/{task_name}/stop")
+    @needs(Role.OPERATOR)
+    def stop_task(task_name: str, body: Stop | None = None) -> None:
+        """Let the task stand; it is kept."""
+        wish = body or Stop()
+        done(master.tasks.halt(StopTask(name=task_name, sources=tuple(wish.source_name_list))))
+
+    def routed(task_name: str, source_name: str) -> tuple[Any, list[TableName]]:
+        state = master.cluster.state
+        row = state.subtasks.get((task_name, source_name))
+        if row is None:
+            raise ClusterError("CLUSTER-017", values={"task": task_name})
+        config = subtask_config(state, row)
+        allowed = allow_list(config)
+        with session(to_endpoint(config.source.database), "source") as connection:
+            return config, [name for name in table_names(connection) if allowed.allows(name)]
+
+    @router.get("/{task_name}/sources/{source_name}/migrate_targets")
+    @needs(Role.VIEWER)
+    def migrate_targets(
+        task_name: str, source_name: str, schema_pattern: str = "*", table_pattern: str = "*"
+    ) -> dict[str, Any]:
+        """Which table of the source goes to which of the target."""
+        config, names = routed(task_name, source_name)
+        router = Router(config.routes, config.case_sensitive)
+        pairs = []
+        for name in names:
+            if fnmatchcase(name.schema, schema_pattern) and fnmatchcase(name.table, table_pattern):
+                to = router.route(name)
+                pairs.append({
+                    "source_schema": name.schema, "source_table": name.table,
+                    "target_schema": to.schema, "target_table": to.table,
+                })  # fmt: skip
+        return listed(pairs)
+
+    @router.get("/{task_name}/sources/{source_name}/schemas")
+    @needs(Role.VIEWER)
+    def task_schemas(task_name: str, source_name: str) -> list[str]:
+        """The schemas of the source that the task takes tables of."""
+        return sorted({name.schema for name in routed(task_name, source_name)[1]})
+
+    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}")
+    @needs(Role.VIEWER)
+    def task_tables(task_name: str, source_name: str, schema_name: str) -> list[str]:
+        """The tables of a schema that the task takes."""
+        return [name.table for name in routed(task_name, source_name)[1] if name.schema == schema_name]
+
+    def structure(op: Literal["list", "update", "delete"], task: str, source: str, schema: str, table: str,
+                  **more: Any) -> str:  # fmt: skip
+        request = BinlogSchema(op=op, task=task, sources=(source,), database=schema, table=table, **more)
+        return str(done(master.binlog_schema(request))["sources"][0]["msg"])
+
+    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
+    @needs(Role.VIEWER)
+    def get_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> dict[str, Any]:
+        """The structure of a table that is tracked."""
+        sql = structure("list", task_name, source_name, schema_name, table_name)
+        return {"schema_name": schema_name, "table_name": table_name, "schema_create_sql": sql}
+
+    @router.put("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
+    @needs(Role.OPERATOR)
+    def set_structure(task_name: str, source_name: str, schema_name: str, table_name: str, body: Structure) -> None:
+        """Set the structure of a table that is tracked; the task has to be paused."""
+        structure(
+            "update", task_name, source_name, schema_name, table_name,
+            schema_text=body.sql_content if body.schema_source == "sql" else "",
+            from_source=body.schema_source == "upstream", from_target=body.schema_source == "downstream",
+        )  # fmt: skip
+
+    @router.delete("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}",
+                   status_code=status.HTTP_204_NO_CONTENT)  # fmt: skip
+    @needs(Role.OPERATOR)
+    def drop_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> None:
+        """Forget the structure of a table that is tracked."""
+        structure("delete", task_name, source_name, schema_name, table_name)
+
+    return router
+
+
+def _statuses(task: str, reports: dict[str, SourceReport]) -> list[dict[str, Any]]:
+    """DM's status of a task on each source, with its names of fields."""
+    found = []
+    for source, report in reports.items():
+        for one in report.sub_task_status:
+            if one.name == task:
+                found.append(_status(source, report.source_status.worker, one))
+    return found
+
+
+def _status(source: str, worker: str, status: SubTaskStatus) -> dict[str, Any]:
+    errors = status.result.errors if status.result is not None else ()
+    form: dict[str, Any] = {
+        "name": status.name,
+        "source_name": source,
+        "worker_name": worker,
+        "stage": status.stage.value,
+        "unit": status.unit.value,
+        "unresolved_ddl_lock_id": status.unresolved_ddl_lock_id,
+    }
+    for unit in ("dump", "load", "sync"):
+        told = getattr(status, unit)
+        if told is not None:
+            form[f"{unit}_status"] = told.model_dump(mode="json")
+    return form | ({"error_msg": "; ".join(error.message for error in errors)} if errors else {})
