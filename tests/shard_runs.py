@@ -94,8 +94,8 @@ class Shards:
     def merged_rows(self) -> list[tuple[Any, ...]]:
         return sorted(self.target.query(f"SELECT * FROM {self.merged}"), key=lambda row: row[0])
 
-    def settle(self, run: TaskRun) -> None:
-        """Wait until nothing is held, then compare. Raises what a subtask failed with."""
+    def wait_in_step(self, run: TaskRun) -> None:
+        """Wait until all is read and nothing is held. Raises what a subtask failed with."""
         run.catch_up()
 
         def in_step() -> bool:
@@ -105,4 +105,12 @@ class Shards:
 
         wait_until(in_step, "in step")
         run.catch_up()
+
+    def wait_applied(self) -> None:
+        """The same for a task in a process of its own."""
+        wait_until(lambda: self.held() == 0 and self.merged_rows() == self.expected(), "merged")
+
+    def settle(self, run: TaskRun) -> None:
+        """The same, and the merged table then has just the rows of its shards."""
+        self.wait_in_step(run)
         assert self.merged_rows() == self.expected()

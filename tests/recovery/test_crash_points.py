@@ -63,6 +63,8 @@ ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
     "sync-cross-after",
     "sync-piece-commit",
     "sync-piece-after",
+    "shard-report-before",
+    "shard-report-after",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from shard_runs import Shards
 from task_runs import TaskRun
+from unshard.errors import ShardError
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -32,3 +34,100 @@ def test_one_source_two_tables_one_column(
         shards.insert("s1", 1, 2, c="8")
         shards.delete("s1", 0, 0)
         shards.settle(run)
+
+
+def test_two_sources_and_a_sequence(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """Shards meet three statements at their own pace, with rows of every version in between."""
+    sources = {"s1": source_server, "s2": second_source}
+    shards = Shards(schema, sources, target_server, tmp_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        changes = ["ADD COLUMN c INT", "ADD COLUMN d INT NOT NULL DEFAULT 3", "MODIFY v VARCHAR(40) NOT NULL"]
+        for source, table in [("s1", 0), ("s2", 1)]:
+            for number, change in enumerate(changes, 1):
+                shards.alter(source, table, change)
+                shards.insert(source, table, number, c=str(number))
+                shards.update(source, table, 0, f"c = {number}")
+        run.catch_up()
+        for number, change in enumerate(changes, 1):
+            for source, table in [("s1", 1), ("s2", 0)]:
+                shards.insert(source, table, number)
+                shards.alter(source, table, change)
+                shards.insert(source, table, 10 + number, c="1")
+                shards.delete(source, table, number)
+            shards.insert("s1", 0, 10 + number, c="9")
+        shards.settle(run)
+        assert target_server.query(
+            "SELECT CHARACTER_MAXIMUM_LENGTH FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s"
+            " AND TABLE_NAME = 't' AND COLUMN_NAME = 'v'",
+            (f"{schema}_all",),
+        ) == [(40,)]
+
+
+def test_tables_come_and_go_while_a_group_waits(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """A new shard with the new structure joins, one is renamed, one is dropped, whose rows stay in the target."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=3)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        shards.run("s1", f"CREATE TABLE {shards.at(7)} (id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, c INT)")
+        shards.insert("s1", 7, 1, c="2")
+        shards.run("s1", f"RENAME TABLE {shards.at(1)} TO {shards.at(8)}")
+        shards.insert("s1", 8, 1)
+        dropped = shards.id("s1", 2, 0)
+        shards.run("s1", f"DROP TABLE {shards.at(2)}")
+        run.catch_up()
+        shards.alter("s1", 8, "ADD COLUMN c INT")
+        shards.insert("s1", 8, 2, c="3")
+        shards.wait_in_step(run)
+        assert shards.merged_rows() == sorted([*shards.expected(), (dropped, "row 0", None)], key=lambda row: row[0])
+        shards.run("s1", f"TRUNCATE TABLE {shards.at(7)}")
+        shards.insert("s1", 8, 3, c="4")
+        shards.wait_in_step(run)
+        assert len(shards.merged_rows()) == len(shards.expected()) + 2
+
+
+def test_another_statement_in_the_same_place_stops_the_source(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    with pytest.raises(ShardError) as caught, TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.alter("s1", 1, "ADD COLUMN d INT")
+        raise run.error()
+    assert caught.value.code == "SHARD-001"
+    assert "ADD COLUMN c" in str(caught.value)
+    assert "ADD COLUMN d" in str(caught.value)
+
+
+def test_eight_tables_are_in_step_soon(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Measured from the last shard's statement; other tables are not held up meanwhile."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=8)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for table in range(7):
+            shards.alter("s1", table, "ADD COLUMN c INT")
+            shards.insert("s1", table, 1, c="1")
+        run.catch_up()
+        begun = time.monotonic()
+        shards.alter("s1", 7, "ADD COLUMN c INT")
+        shards.wait_in_step(run)
+        assert time.monotonic() - begun < 10  # 3 s on a machine that does nothing else
+        assert shards.merged_rows() == shards.expected()

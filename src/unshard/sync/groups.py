@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+from unshard.crash_point import reach
 from unshard.ddl.pieces import Rules
 from unshard.errors import ShardError, Where
 from unshard.log import logger
@@ -23,7 +24,7 @@ from unshard.shard.lock import Outcome
 from unshard.sync.journal import Also, Journal
 from unshard.sync.tables import TableRules
 from unshard.target.shard_groups import load_groups, save_group
-from unshard.target.shard_locks import change, join, look
+from unshard.target.shard_locks import done, join, look, own
 
 LOOK_SECONDS = 0.2
 """How often a lock that waits is looked at; one question for all of a source."""
@@ -58,7 +59,7 @@ class ShardingGroups:
         self.keeper = ShardingGroupKeeper(self.journal.source)
 
     def restore(self, names: Iterable[TableName]) -> None:
-        """Be where the target's rows say; `names` are the source's tables there."""
+        """Be where the target's rows say; `names` are the source's tables there, without those ahead in the log."""
         meta, source = self.journal.meta, self.journal.source
         keeper = self.journal.on_target(lambda c: load_groups(c, meta, source))
         self._saved, self._looked = dict(keeper.groups), 0.0
@@ -71,28 +72,39 @@ class ShardingGroups:
                 keeper = keeper.with_group(ShardingGroup(source, target, states))
         self._take(keeper)
 
-    def owned(self) -> dict[TableName, tuple[TableName, ...]]:
-        """The source's tables by target."""
-        return {target: members(group) for target, group in self.keeper.groups.items()}
-
     def put(self, *groups: ShardingGroup) -> Also:
         """Take over groups; what writes them."""
+        meta, source = self.journal.meta, self.journal.source
         before = {group.target: self._saved.get(group.target) for group in groups}
         keeper = self.keeper
+        moved = [group for group in groups if group.tables.keys() != keeper.group(group.target).tables.keys()]
         for group in groups:
             keeper = keeper.with_group(group)
             self._saved[group.target] = group
         self._take(keeper)
 
         def save(cursor: Any) -> None:
+            for group in moved:
+                own(cursor, meta, source, group.target, group.tables.keys())
             for group in groups:
-                save_group(cursor, self.journal.meta, before[group.target], group)
+                save_group(cursor, meta, before[group.target], group)
 
         return save
 
     def come_to(self, group: ShardingGroup) -> None:
         """Take over progress that is not worth a write: after a crash it is made again."""
         self._take(self.keeper.with_group(group))
+
+    @property
+    def names(self) -> frozenset[TableName]:
+        """All tables of all groups."""
+        return frozenset(name for group in self.keeper.groups.values() for name in group.tables)
+
+    def refuse_unresolved(self) -> None:
+        """Raise ShardError SHARD-026 where places of the log are on record that another server has not."""
+        if self.unresolved:
+            targets = ", ".join(str(group.target) for group in self.keeper.unresolved)
+            raise ShardError("SHARD-026", Where(self.journal.source), values={"targets": targets})
 
     @property
     def unresolved(self) -> bool:
@@ -119,7 +131,7 @@ class ShardingGroups:
         self._told.pop(group.target, None)
 
         def write(cursor: Any) -> None:
-            change(cursor, meta, group.target, lambda k: k.done(source) if k.outcome(source) in _PASSING else k)
+            done(cursor, meta, source, group.target)
             save(cursor)
 
         return write
@@ -149,7 +161,9 @@ class ShardingGroups:
             join(cursor, meta, source, group.target, ready.ddls)
             save(cursor)
 
+        reach("shard-report-before")
         self.journal.in_one(write)
+        reach("shard-report-after")
         self._looked = 0.0
         words = {"target": str(group.target), "ddl": "; ".join(ready.ddls)}
         logger("sync", source=source).info("all tables of this source have the sharding DDL", **words)
@@ -179,11 +193,3 @@ class ShardingGroups:
         self.keeper = keeper
         self.journal.held = keeper.first
         self.tables.held = keeper.held
-
-
-_PASSING = (Outcome.EXECUTE, Outcome.SKIP)
-
-
-def members(group: ShardingGroup) -> tuple[TableName, ...]:
-    """The tables that a group waits for, or has."""
-    return tuple(sorted(name for name, state in group.tables.items() if state.gone is None))

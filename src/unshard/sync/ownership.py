@@ -10,7 +10,7 @@ from typing import Any
 from unshard.ddl.pieces import Rules
 from unshard.model.table import TableName
 from unshard.sync.journal import Also, Journal
-from unshard.target.shard_locks import announce, load_keeper, own
+from unshard.target.shard_locks import announce, load_keeper, load_keepers, own
 
 Owned = dict[TableName, tuple[TableName, ...]]
 BUSY_SECONDS = 0.2
@@ -47,6 +47,14 @@ class Ownership:
             time.sleep(BUSY_SECONDS)
             journal.on_target(attempt)
         self._last = owned
+
+    def declared(self) -> frozenset[TableName]:
+        """What the source has said that it owns, in this process or an earlier one."""
+        journal = self.journal
+        keepers = journal.on_target(lambda c: load_keepers(c, journal.meta)) if self.told else ()
+        return frozenset(
+            name for keeper in keepers if (own := keeper.members.get(journal.source)) for name in own.tables
+        )
 
     def others(self, target: TableName) -> int:
         """How many tables of other sources land there, as they have said."""

@@ -37,7 +37,7 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.sync.follow import Ddl
-from unshard.sync.groups import LOOK_SECONDS, ShardingGroups, members
+from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also
 from unshard.target.receipts import OpenBatch
 from unshard.target.shard_locks import look, own
@@ -139,14 +139,7 @@ class ShardedStatements:
         if not groups:
             return None
         self._own_first(groups, work)
-        save, meta, source = self.groups.put(*groups.values()), self.groups.journal.meta, self.groups.journal.source
-
-        def write(cursor: Any) -> None:
-            for target, group in groups.items():
-                own(cursor, meta, source, target, members(group))
-            save(cursor)
-
-        return write
+        return self.groups.put(*groups.values())
 
     def again(self, batch: OpenBatch) -> Also:
         """What closing the open batch of a statement makes of groups, in a later process."""
@@ -195,9 +188,9 @@ class ShardedStatements:
             busy = [True]
 
             def ask(cursor: Any, target: TableName = target, group: ShardingGroup = group) -> None:
-                busy[0] = not own(cursor, journal.meta, journal.source, target, members(group))  # noqa: B023
+                busy[0] = not own(cursor, journal.meta, journal.source, target, group.tables.keys())  # noqa: B023
 
-            while members(group):
+            while self.groups.keeper.group(target).tables.keys() < group.tables.keys():
                 journal.in_one(ask)
                 if not busy[0]:
                     break

@@ -97,7 +97,7 @@ class SyncUnit:
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
         self._read, self._upstream, self._crossing = self.relay, self.journal.upstream(), False
-        self._restore(checkpoint)
+        self._restore(checkpoint, fresh=found is None)
         self.journal.exact = self.delivery.exactly_once
         if found is None:
             self.journal.move(checkpoint.location, checkpoint.tables)
@@ -114,15 +114,18 @@ class SyncUnit:
         """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
         self.statements.ownership.announce(self.statements.names)
 
-    def _restore(self, checkpoint: Checkpoint) -> None:
+    def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)
         self._prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
         self.rules.begin(self.statements.after)
         if self.groups is not None:
-            self.groups.restore(self.statements.names)
-        self.announce()
+            known = self.statements.tracker.names if checkpoint.tables or not fresh else self.statements.names
+            self.groups.restore(known if fresh else known | self.statements.ownership.declared())
+            self.statements.ownership.announce(self.groups.names)
+        else:
+            self.announce()
 
     def run(self, stop: Event) -> None:
         """Follow the log until `stop` is set; the batch in hand is finished before it returns.
@@ -164,6 +167,8 @@ class SyncUnit:
         """Put the names of the server that the relay follows now in the place of those of `before`."""
         self.meter.doing = "going over to another server"
         refuse_pending(self.journal, before)
+        if self.groups is not None:
+            self.groups.refuse_unresolved()
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
         names = translate(Names(checkpoint, self._prepared.known), before, self.relay, self.source, stop)
