@@ -1,4 +1,4 @@
-"""A sharding DDL, killed behind each of its durable writes in turn: it is resolved without a human, every change once."""
+"""A sharding DDL, killed behind each of its durable writes in turn: it is resolved, and every change applied once."""
 
 from __future__ import annotations
 
