@@ -60,11 +60,13 @@ def test_files_load_without_a_notice(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", commands())
 def test_commands_parse(line: str) -> None:
-    _, *words = shlex.split(line, comments=True)
+    _, *words = shlex.split(line.partition(" > ")[0], comments=True)
     group = get_group(app)
     name, command, rest = group.resolve_command(group.make_context("unshard", list(words)), words)
-    assert command is not None
-    command.make_context(name or "", rest)
+    context = command.make_context(name or "", rest)
+    while getattr(command, "commands", None) and (left := [*context._protected_args, *context.args]):
+        name, command, rest = command.resolve_command(context, left)
+        context = command.make_context(name or "", rest, parent=context)
 
 
 def test_a_command_that_does_not_parse_is_noticed() -> None:
