@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bench.stage import Memory
 from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
@@ -61,3 +62,30 @@ def test_a_transaction_broken_off_between_slices(
     with TaskRun(files, spark) as again:
         again.catch_up()
     assert_exactly_once(source, target, work.plan.names)
+
+
+def test_five_times_the_transaction_takes_the_same_memory(
+    source: MariadbServer, target: MariadbServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    for server in (source, target):
+        server.run("CREATE DATABASE wide", "CREATE TABLE wide.t (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")
+    files = TaskFiles(tmp_path, "wide", {"s1": source}, target, ("wide",)).write()
+    run = TaskRun(files, spark)
+    sync = run.crew.subtasks[0].sync
+    assert sync is not None
+    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=2 << 20))
+    insert = "INSERT INTO wide.t SELECT seq, REPEAT(CHAR(97 + seq % 26), 10000) FROM seq_{}_to_{}"
+    peaks = []
+    with run:
+        run.catch_up()
+        for first, last in ((1, 100), (101, 2_100), (2_101, 12_100)):
+            with Memory() as memory:
+                source.run("USE wide", insert.format(first, last))
+                run.catch_up()
+            peaks.append(memory.peak())
+    assert target.query("SELECT COUNT(*), SUM(CRC32(v)) FROM wide.t") == source.query(
+        "SELECT COUNT(*), SUM(CRC32(v)) FROM wide.t"
+    )
+    _, short, long = peaks
+    assert long["workers"] <= short["workers"] + 48
+    assert long["driver"] <= short["driver"] + 48
