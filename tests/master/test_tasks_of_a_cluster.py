@@ -6,7 +6,16 @@ import pytest
 from cluster_rig import Rig, task_text
 
 from unshard.api.stage import Stage
-from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StartTask, StopTask
+from unshard.api.verbs import (
+    REQUESTS,
+    PauseTask,
+    QueryStatus,
+    ResumeTask,
+    ShardDdlLock,
+    ShardDdlLockUnlock,
+    StartTask,
+    StopTask,
+)
 from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
 from unshard.master.beginning import parse_time
@@ -186,3 +195,14 @@ def test_times_are_in_utc_where_they_name_no_zone() -> None:
     assert parse_time("2026-01-02 03:04:05") == parse_time("2026-01-02T05:04:05+02:00")
     with pytest.raises(ClusterError):
         parse_time("yesterday")
+
+
+def test_every_verb_has_its_method(rig: Rig) -> None:
+    assert [verb for verb in REQUESTS if not callable(getattr(rig.master, verb.replace("-", "_"), None))] == []
+
+
+def test_a_lock_s_task_has_to_be_there(rig: Rig) -> None:
+    assert rig.master.shard_ddl_lock(ShardDdlLock())["msg"] == "no DDL lock exists"
+    with pytest.raises(ClusterError) as caught:
+        rig.master.shard_ddl_lock_unlock(ShardDdlLockUnlock(id="t-`a`.`b`"))
+    assert caught.value.code == "CLUSTER-017"

@@ -8,6 +8,7 @@ from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
 from unshard.config.keys import section_of
+from unshard.config.master import MasterConfig
 from unshard.config.section import Later, NoEffect, Section, Unit, written
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
@@ -26,7 +27,7 @@ exist, and a value out of range are errors. All problems of a file are reported 
 * Passwords are plain, encrypted, `env:NAME` or `file:PATH`, and are never shown.
 """
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
-_TITLES = ((TaskConfig, "Task file"), (SourceConfig, "Source file"))
+_TITLES = ((TaskConfig, "Task file"), (SourceConfig, "Source file"), (MasterConfig, "Master file"))
 
 
 def render() -> str:

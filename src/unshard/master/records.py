@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unshard.api.stage import Stage
-from unshard.api.verbs import Binlog, BinlogSchema
+from unshard.api.verbs import Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUnlock
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer
 from unshard.master.cluster import Cluster
@@ -14,6 +14,7 @@ from unshard.master.stages import settle
 from unshard.master.state import SubtaskRow
 from unshard.master.tasks import subtasks
 from unshard.operate.binlog import answer_binlog
+from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
@@ -47,6 +48,21 @@ class Records:
                 if (row.brief.stage if row.brief is not None else row.stage) not in _RESTS:
                     raise ClusterError("CLUSTER-016", Where(row.source), f"pause-task {row.task} first")
         return answer_schema(self._subject(request.task), request)
+
+    def locks(self, request: ShardDdlLock) -> Answer:
+        """Sharding DDL that waits, of one task or all. Raises ClusterError CLUSTER-017, TargetError."""
+        state = self._cluster.state
+        if request.task and request.task not in state.tasks:
+            raise ClusterError("CLUSTER-017", values={"task": request.task})
+        names = [request.task] if request.task else list(state.tasks)
+        return answer_locks([self._subject(name) for name in names], request)
+
+    def unlock(self, request: ShardDdlLockUnlock, who: str) -> Answer:
+        """Settle a lock by hand. Raises ClusterError CLUSTER-017, 047; ShardError SHARD-003 to 006; TargetError."""
+        task = task_of(request.id)
+        if task not in self._cluster.state.tasks:
+            raise ClusterError("CLUSTER-017", values={"task": task})
+        return answer_unlock(self._subject(task), request, who)
 
     def _subject(self, task: str) -> Subject:
         state = self._cluster.state

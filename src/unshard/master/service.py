@@ -30,6 +30,8 @@ from unshard.api.verbs import (
     QueryStatus,
     ResumeRelay,
     ResumeTask,
+    ShardDdlLock,
+    ShardDdlLockUnlock,
     StartRelay,
     StartTask,
     StopRelay,
@@ -227,6 +229,12 @@ class Master:
 
     def binlog_schema(self, request: BinlogSchema) -> Answer:
         return self._records.schema(request)
+
+    def shard_ddl_lock(self, request: ShardDdlLock) -> Answer:
+        return self._records.locks(request)
+
+    def shard_ddl_lock_unlock(self, request: ShardDdlLockUnlock) -> Answer:
+        return self._records.unlock(request, "unshard ctl")
 
     def encrypt(self, request: Encrypt) -> Answer:
         """Raises ConfigError where this master has no key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,25 +11,28 @@ from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
+from unshard.master.election import Election
 from unshard.web.guard import GuardedRoute
 from unshard.web.tokens import CALLER, Caller
 
 PASSED_ON = "unshard-passed-on"
 LONGEST_SECONDS = 660.0
+_LOOKS, _LOOK_SECONDS = 10, 0.1
 _KEPT = ("content-type", "accept")
 
 
 class LeaderRoute(GuardedRoute):
     """A guarded route whose request goes to the leader where this master is not it (CLUSTER-002).
 
-    `app.state.clients` gives the client of an address. A request is passed on once: while the lease moves from one
-    master to another, both may take the other for the leader.
+    `app.state.clients` gives the client of an address, `app.state.election` who leads. A request is passed on once:
+    while the lease moves from one master to another, both may take the other for the leader.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def led(request: Request) -> Response:
+            await _leader_known(request.app.state.election)
             try:
                 return await handle(request)
             except ClusterError as error:
@@ -40,6 +44,14 @@ class LeaderRoute(GuardedRoute):
             return await run_in_threadpool(_pass_on, request, addr, await request.body())
 
         return led
+
+
+async def _leader_known(election: Election) -> None:
+    """Give a change of leaders a moment, as DM does; without one the request is refused further on."""
+    for _ in range(_LOOKS):
+        if election.epoch or election.leader is not None:
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _pass_on(request: Request, addr: str, body: bytes) -> Response:

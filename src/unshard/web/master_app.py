@@ -37,9 +37,8 @@ def master_app(
     app = guarded_app("Unshard master", audit=audit)
     app.router.route_class = LeaderRoute
     app.state.clients = clients
+    app.state.election = master.election
     for verb, kind in REQUESTS.items():
-        if not hasattr(master, verb.replace("-", "_")):
-            continue
         _add_verb(app, master, verb, kind)
 
     @app.post("/worker-link/v1/beat", tags=["worker"])

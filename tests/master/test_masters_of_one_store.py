@@ -1,0 +1,85 @@
+"""Three masters on one MariaDB: one leads, the others pass on, and the next one knows all that it knew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from cluster_rig import FakeWorker, source_text, task_text
+from served_master import Knock, Served, served
+
+from unshard.errors import ClusterError
+from unshard.master.state import TaskRow
+from unshard.master.store import Store
+from unshard.testing.servers import MariadbServer
+
+LEASE = 1.5
+
+
+@pytest.fixture
+def url(target_server: MariadbServer, schema: str) -> str:
+    target_server.query(f"CREATE DATABASE {schema}")
+    return f"mysql://root@127.0.0.1:{target_server.port}/{schema}"
+
+
+@pytest.fixture
+def masters(url: str) -> Iterator[list[Served]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(served(url, f"m{number}", LEASE, ttl=5.0)) for number in range(3)]
+
+
+def until(done: Callable[[], bool], seconds: float = 10.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.05)
+
+
+def leaders(masters: list[Served]) -> list[Served]:
+    return [one for one in masters if one.master.election.epoch]
+
+
+def test_the_next_leader_knows_all_that_the_last_one_knew(masters: list[Served]) -> None:
+    (first,) = leaders(masters)
+    worker = FakeWorker("w1", Knock([one.base for one in masters]))
+    for one in masters:
+        one.workers[worker.addr] = worker
+    worker.beat()
+    follower = next(one for one in masters if one is not first)
+    assert follower.ask("operate-source", op="create", config=[source_text("a")])["sources"][0]["worker"] == "w1"
+    assert follower.ask("start-task", task=task_text("t", "a"))["result"]
+    before, epoch = first.master.cluster.state, first.master.cluster.state.bounds["a"].epoch
+    first.master._stop.set()  # it dies: renews no more, and gives nothing back
+    first.master._thread.join()
+    others = [one for one in masters if one is not first]
+    until(lambda: bool(leaders(others)))
+    second = leaders(others)[0]
+    worker.beat()
+    assert second.master.cluster.state == before
+    assert second.master.cluster.state.bounds["a"].epoch == epoch, "the worker was heard in time: it keeps its source"
+    assert second.ask("pause-task", name="t")["result"]
+    with pytest.raises(ClusterError) as caught, first.master.cluster.store.writing(1) as writing:
+        writing.put_task(TaskRow("late", ""))
+    assert caught.value.code == "CLUSTER-002"
+
+
+def test_an_evicted_leader_hands_over_and_the_others_tell_of_it(masters: list[Served]) -> None:
+    (first,) = leaders(masters)
+    assert masters[-1].ask("operate-leader", op="evict")["result"]
+    until(lambda: len(leaders(masters)) == 1 and leaders(masters)[0] is not first)
+    told = first.ask("list-member", leader=True)["members"][0]["leader"]
+    assert told["name"] == leaders(masters)[0].master.name
+    assert first.ask("operate-leader", op="cancel-evict")["result"]
+
+
+def test_names_of_many_bytes_and_quotes_are_kept_as_they_are(url: str) -> None:
+    with served(url, "m") as one:
+        name, text = "Käse`'\"; DROP TABLE x; -- \\" + "ü" * 20, "név: 'ő' -- 😀"
+        with one.master.cluster.change() as writing:
+            writing.put_task(TaskRow(name, text))
+            writing.put_task(TaskRow(name.upper(), "other"))
+        again = Store(url)
+        assert again.read().tasks[name].text == text and len(again.read().tasks) == 2
+        again.close()
