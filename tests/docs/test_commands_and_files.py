@@ -13,6 +13,8 @@ from typer.main import get_group
 
 from unshard.cli.app import app
 from unshard.config import load_source, load_task, plan_subtasks
+from unshard.config.files import load_access, load_process
+from unshard.config.master import MasterConfig
 from unshard.target.meta import MetaTables
 
 ROOT = Path(__file__).parents[2]
@@ -54,8 +56,14 @@ def passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_load_without_a_notice(text: str, tmp_path: Path) -> None:
     path = tmp_path / "file.yaml"
     path.write_text(text)
-    form = load_source(path) if "source-id" in yaml.safe_load(text) else load_task(path)
-    assert form.notices == ()
+    keys = yaml.safe_load(text)
+    if "tokens" in keys:
+        assert load_access(path).tokens
+    elif "master-addr" in keys:
+        assert load_process(MasterConfig, path, {}).notices == ()
+    else:
+        form = load_source(path) if "source-id" in keys else load_task(path)
+        assert form.notices == ()
 
 
 @pytest.mark.parametrize("line", commands())
