@@ -54,9 +54,9 @@ def flags(
 ) -> None:
     """dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
 
-    These flags may stand behind the verb too. check-task, binlog and binlog-schema do without a master where the
-    task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there is no answer, 2: wrong
-    use.
+    These flags may stand behind the verb too. check-task, binlog, binlog-schema and shard-ddl-lock do without a
+    master where the task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there is no
+    answer, 2: wrong use.
     """
     outer = context.obj if isinstance(context.obj, Session) else _of_environment()
     given = tuple(address for text in master_addr or () for address in addresses(text))

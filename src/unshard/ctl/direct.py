@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unshard.api.verbs import Binlog, BinlogSchema, CheckTask
+from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock
 from unshard.config.files import load_source, load_task, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.ctl.words import source_files
 from unshard.operate.binlog import answer_binlog
 from unshard.operate.check import answer_check
+from unshard.operate.locks import answer_locks
 from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
@@ -34,6 +35,11 @@ def binlog(task: str, source_words: Sequence[str], request: Binlog) -> dict[str,
 def schema(task: str, source_words: Sequence[str], request: BinlogSchema) -> dict[str, Any]:
     """As `answer_schema`; `task` is a file."""
     return answer_schema(_subject(task, source_words), request)
+
+
+def locks(task: str, source_words: Sequence[str], request: ShardDdlLock) -> dict[str, Any]:
+    """As `answer_locks`; `task` is a file."""
+    return answer_locks([_subject(task, source_words)], request)
 
 
 def _subject(task: str, source_words: Sequence[str]) -> Subject:

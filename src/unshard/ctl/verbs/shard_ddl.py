@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.ctl.groups import ListGroup
-from unshard.ctl.session import Session, ask, guarded
+from unshard.ctl.session import Session, ask, conclude, guarded
 from unshard.ctl.verbs.arguments import TaskMaybe
 from unshard.ctl.words import source_ids, task_name
 
@@ -22,9 +22,21 @@ lock = typer.Typer(
 
 @lock.command("list")
 def list_(context: typer.Context, task: TaskMaybe = "") -> None:
-    """Show the locks: the DDL, who has it, who is missing. Of one task, or of the sources of -s."""
+    """Show the locks: the DDL, who has it, who is missing. Of one task, or of the sources of -s.
+
+    With a task's file it needs no master: the locks are in the target.
+    """
     session: Session = context.obj
-    ask(session, guarded(lambda: ShardDdlLock(task=task_name(task), sources=source_ids(session.sources))))
+
+    def answer() -> dict[str, Any]:
+        request = ShardDdlLock(task=task_name(task), sources=source_ids(session.sources))
+        if session.direct(task):
+            from unshard.ctl import direct
+
+            return direct.locks(task, session.sources, request)
+        return session.client.ask(request)
+
+    conclude(session, ShardDdlLock.verb, answer)
 
 
 @lock.command()
