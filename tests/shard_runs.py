@@ -26,6 +26,8 @@ class Shards:
     keys: Mapping[str, Any] = field(default_factory=dict)
     row: str = ROW
     syncer: Mapping[str, Any] = field(default_factory=dict)
+    instance: Mapping[str, Any] = field(default_factory=lambda: {"route-rules": ["fold"]})
+    prefix: str = "t"
 
     def __post_init__(self) -> None:
         self.shards = [(source, table) for source in self.sources for table in range(self.tables)]
@@ -36,11 +38,11 @@ class Shards:
             self.insert(source, table, 0)
 
     def at(self, table: int | str) -> str:
-        return f"`{self.name}_s`.`t_{table}`"
+        return f"`{self.name}_s`.`{self.prefix}_{table}`"
 
     @property
     def merged(self) -> str:
-        return f"`{self.name}_all`.`t`"
+        return f"`{self.name}_all`.`{self.prefix}`"
 
     def id(self, source: str, table: int, number: int) -> int:
         return (list(self.sources).index(source) * 100 + table) * 10_000 + number
@@ -67,8 +69,7 @@ class Shards:
         route = {"schema-pattern": f"{self.name}_s", "table-pattern": "t_*"}
         routes = {"fold": {**route, "target-schema": f"{self.name}_all", "target-table": "t"}}
         keys = {"shard-mode": "pessimistic", "routes": routes, **self.keys}
-        instance = {"route-rules": ["fold"]}
-        args = (self.folder, self.name, self.sources, self.target, (f"{self.name}_s",), keys, instance)
+        args = (self.folder, self.name, self.sources, self.target, (f"{self.name}_s",), keys, self.instance)
         return TaskFiles(*args, syncer=self.syncer).write()
 
     def held(self) -> int:
@@ -83,8 +84,9 @@ class Shards:
             names = [
                 TableName(schema, table)
                 for schema, table in self.sources[source].query(
-                    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
-                    (f"{self.name}_s",),
+                    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+                    " AND TABLE_NAME LIKE %s",
+                    (f"{self.name}_s", f"{self.prefix}%"),
                 )
             ]
             for name in names:

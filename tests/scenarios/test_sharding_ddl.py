@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from shard_runs import Shards
-from task_runs import TaskRun
+from task_runs import TaskRun, wait_until
 from unshard.errors import ShardError
 from unshard.testing.servers import MariadbServer
 
@@ -75,7 +75,7 @@ def test_two_sources_and_a_sequence(
 def test_tables_come_and_go_while_a_group_waits(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:
-    """A new shard with the new structure joins, one is renamed, one is dropped, whose rows stay in the target."""
+    """A new shard with the new structure joins, two are renamed, one is dropped, whose rows stay in the target."""
     shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=3)
     with TaskRun(shards.files(), spark) as run:
         run.reach("sync")
@@ -86,6 +86,11 @@ def test_tables_come_and_go_while_a_group_waits(
         shards.insert("s1", 7, 1, c="2")
         shards.run("s1", f"RENAME TABLE {shards.at(1)} TO {shards.at(8)}")
         shards.insert("s1", 8, 1)
+        shards.run("s1", f"RENAME TABLE {shards.at(0)} TO {shards.at(9)}")
+        shards.insert("s1", 9, 1, c="6")
+        run.catch_up()
+        run.stop()
+    with TaskRun(shards.files(), spark) as run:
         dropped = shards.id("s1", 2, 0)
         shards.run("s1", f"DROP TABLE {shards.at(2)}")
         run.catch_up()
@@ -95,6 +100,9 @@ def test_tables_come_and_go_while_a_group_waits(
         assert shards.merged_rows() == sorted([*shards.expected(), (dropped, "row 0", None)], key=lambda row: row[0])
         shards.run("s1", f"TRUNCATE TABLE {shards.at(7)}")
         shards.insert("s1", 8, 3, c="4")
+        shards.alter("s1", 7, "ADD KEY (v)")
+        for table in (8, 9):
+            shards.alter("s1", table, "add key  ( `v` )")
         shards.wait_in_step(run)
         assert len(shards.merged_rows()) == len(shards.expected()) + 2
 
@@ -131,3 +139,86 @@ def test_eight_tables_are_in_step_soon(
         shards.wait_in_step(run)
         assert time.monotonic() - begun < 10  # 3 s on a machine that does nothing else
         assert shards.merged_rows() == shards.expected()
+
+
+def test_several_groups_at_least_once(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Two groups wait for each other's turn crosswise, with batches that have no receipts."""
+    route = {"schema-pattern": f"{schema}_s", "target-schema": f"{schema}_all"}
+    routes = {
+        "fold": {**route, "table-pattern": "t_*", "target-table": "t"},
+        "other": {**route, "table-pattern": "u_*", "target-table": "u"},
+    }
+    shards = Shards(
+        schema,
+        {"s1": source_server},
+        target_server,
+        tmp_path,
+        keys={"routes": routes, "delivery": "at-least-once"},
+        instance={"route-rules": ["fold", "other"]},
+    )
+    others = Shards(schema, {"s1": source_server}, target_server, tmp_path, prefix="u")
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        others.alter("s1", 1, "ADD COLUMN d INT")
+        shards.insert("s1", 0, 1, c="1")
+        others.insert("s1", 1, 1, d="1")
+        others.insert("s1", 0, 1)
+        run.catch_up()
+        run.stop()
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        others.alter("s1", 0, "ADD COLUMN d INT")
+        others.insert("s1", 0, 2, d="2")
+        shards.insert("s1", 1, 1)
+        run.catch_up()
+        assert shards.held() == 2
+        assert others.merged_rows() == others.expected()
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.settle(run)
+
+
+def test_ghosts_of_shards_and_a_statement_before_the_other_source_is_loaded(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    sources = {"s1": source_server, "s2": second_source}
+    shards = Shards(schema, sources, target_server, tmp_path, tables=1)
+    gate = second_source.connection()
+    with gate.cursor() as cursor, TaskRun(shards.files(), spark) as run:
+        cursor.execute(f"LOCK TABLES {shards.at(0)} WRITE")  # its dump waits
+        wait_until(lambda: run.crew.errors != [] or run.crew.subtasks[0].unit == "sync", "the first is in sync")
+        _by_gh_ost(shards, "s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        time.sleep(1.5)
+        assert shards.held() == 1
+        cursor.execute("UNLOCK TABLES")
+        run.reach("sync")
+        shards.insert("s2", 0, 1)
+        _by_gh_ost(shards, "s2", 0, "ADD COLUMN c INT")
+        shards.insert("s2", 0, 2, c="2")
+        shards.wait_in_step(run)
+        names = [f"`{schema}_s`.`t_0`"]
+        expected = [
+            row for server in sources.values() for name in names for row in server.query(f"SELECT * FROM {name}")
+        ]
+        assert shards.merged_rows() == sorted(expected)
+
+
+def _by_gh_ost(shards: Shards, source: str, table: int, change: str) -> None:
+    ghost, old = (f"`{shards.name}_s`.`_t_{table}_{end}`" for end in ("gho", "del"))
+    for sql in (
+        f"CREATE TABLE {ghost} LIKE {shards.at(table)}",
+        f"ALTER TABLE {ghost} {change}",
+        f"INSERT INTO {ghost} (id, v) SELECT id, v FROM {shards.at(table)}",
+        f"RENAME TABLE {shards.at(table)} TO {old}, {ghost} TO {shards.at(table)}",
+        f"DROP TABLE {old}",
+    ):
+        shards.run(source, sql)

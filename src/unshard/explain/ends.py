@@ -47,6 +47,7 @@ class Ends:
     route: Callable[[Landing], TableName]
     records: Records
     clock: Callable[[str], str | None]
+    pessimistic: bool = False
     _landing: dict[TableName, list[Landing]] = field(default_factory=dict)
 
     def table(self, name: TableName) -> Table | None:
@@ -108,6 +109,7 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
             route=lambda one: routers[one[0]].route(one[1]),
             records=_records(downstream, config),
             clock=partial(utc_of, source),
+            pessimistic=config.pessimistic,
         )
 
 

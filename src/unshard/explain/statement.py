@@ -18,6 +18,7 @@ from unshard.explain.ends import Ends
 from unshard.explain.finding import LEFT_OUT, STOPPING, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
+from unshard.sync.sharded import COORDINATED
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.statement_filter import classify_logged, event_in, filtered_names, judge_operation
 from unshard.transform.source_rules import SourceRules
@@ -115,7 +116,11 @@ def _written(own: Rules, kept: Sequence[Piece], ends: Ends | None) -> list[str]:
 
 
 def _sharding(rules: SourceRules, own: Rules, kept: Sequence[Piece], ends: Ends) -> list[Finding]:
-    """Raises SyncError SYNC-011 as a run does."""
+    """Raises SyncError SYNC-011 as a run does without `shard-mode`."""
+    if ends.pessimistic:
+        if any(part.kind in COORDINATED for piece in kept for part in piece.run):
+            return [Finding("sharding", TAKEN, "it waits until all tables that are merged with this one have it")]
+        return [Finding("sharding", TAKEN, "shard-mode: pessimistic: what it does to merged tables is done at once")]
     known = ends.own_names(rules.source)
     for ddl in (part for piece in kept for part in piece.run):
         if ddl.kind is Kind.DROP_DATABASE:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -41,6 +41,7 @@ class Next(Enum):
 @dataclass(slots=True)
 class ShardingGroups:
     """Used by the sync unit's thread. `structure` gives an upstream table's structure of now, None where it is gone.
+    `forget` is told of dropped tables of which nothing is held any more.
 
     What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
     a failure in between stops the source, and `restore` begins with what is on record.
@@ -50,6 +51,7 @@ class ShardingGroups:
     rules: Rules
     tables: TableRules
     structure: Callable[[TableName], Table | None]
+    forget: Callable[[Iterable[TableName]], None]
     keeper: ShardingGroupKeeper = field(init=False)
     _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
     _looked: float = 0.0
@@ -79,6 +81,7 @@ class ShardingGroups:
         keeper = self.keeper
         moved = [group for group in groups if group.tables.keys() != keeper.group(group.target).tables.keys()]
         for group in groups:
+            self.forget(keeper.group(group.target).tables.keys() - group.tables.keys())
             keeper = keeper.with_group(group)
             self._saved[group.target] = group
         self._take(keeper)
@@ -93,7 +96,8 @@ class ShardingGroups:
 
     def come_to(self, group: ShardingGroup) -> None:
         """Take over progress that is not worth a write: after a crash it is made again."""
-        self._take(self.keeper.with_group(group))
+        self.keeper = self.keeper.with_group(group)
+        self.tables.held = self.keeper.held
 
     @property
     def names(self) -> frozenset[TableName]:
@@ -142,7 +146,8 @@ class ShardingGroups:
         for name, (first, last) in resync.windows.items():
             if first.position <= begin.position and end.position <= last.position:
                 items = group.tables[name].sequence.items
-                found[name] = Table.from_dict(items[0].payload["before"]) if items else self._known(name, begin)
+                before = Table.from_dict(items[0].payload["before"]) if items else self._known(name, begin)
+                found[name] = replace(before, name=name)
         return found
 
     def _known(self, name: TableName, at: Location) -> Table:

@@ -68,7 +68,7 @@ class ShardedStatements:
         met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
         if not met:
             return Shared(pieces)
-        if len(found) > 1 or len(met) > 1 or renames(found[0].ddl):
+        if len({name for piece in found for name in piece.ddl.tables}) > 1 or len(met) > 1:
             cause = "; ".join(piece.ddl.text for piece in found)[:500]
             raise ShardError("SHARD-022", replace(where, table=", ".join(map(str, sorted(met)))), cause)
         return Shared(pieces, met.pop())

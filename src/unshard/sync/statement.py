@@ -6,7 +6,7 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -179,8 +179,7 @@ class Statements:
             also = sharded.join_and_leave(shared.pieces, changes, work, at)
             changes = sharded.kept(changes)
             if statements:
-                begin, end = work.begin, work.end.position
-                place = self.tracker.place
+                place, begin, end = self.tracker.place, work.begin, work.end.position
                 intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
                 self._open(work, at, journal, wanted.online, intent, changes, None, again, also)
                 return True
@@ -191,9 +190,8 @@ class Statements:
         """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`."""
         assert self.sharded is not None and group.ready is not None
         item = group.ready
-        begin, end = item.begin.position, item.end.position
-        statements = statements_of(item)
-        intent = journal.on_target(lambda c: plan_intent(c, self.tracker.place, statements, begin, end))
+        place, begin, end = self.tracker.place, item.begin.position, item.end.position
+        intent = journal.on_target(lambda c: plan_intent(c, place, statements_of(item), begin, end))
         plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": [], "end_gtid": at.gtid}
         plan["group"] = [group.target.schema, group.target.table]
         journal.open(at, at, plan, partitions=0)
@@ -367,6 +365,12 @@ class Statements:
         self._changed |= changes
         self._names |= {name for name, table in changes.items() if table is not None}
         self._names -= {name for name, table in changes.items() if table is None}
+
+    def forget(self, names: Iterable[TableName]) -> None:
+        """These tables are gone, and nothing is needed of them any more."""
+        changes: Changes = dict.fromkeys(names)
+        self.tracker.apply(changes)
+        self._note(changes)
 
     def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
         if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):
