@@ -5,7 +5,7 @@ from __future__ import annotations
 from unshard.model.position import Location, Position
 from unshard.sync.lag import Sighting
 from unshard.sync.ledger import Account, Entry
-from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter
+from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Waiting
 
 SOURCE = 5_000_000.0
 
@@ -55,6 +55,20 @@ def test_a_held_table_falls_behind_while_the_source_is_in_step() -> None:
     found.release("d.t")
     found.release("d.t")
     assert found.read(61.0, sighting(100, 61)).table_lag["d.t"] == 0.0
+
+
+def test_a_sharding_ddl_holds_its_table_while_it_waits() -> None:
+    found = meter(100)
+    found.applied(Account({"d.t": Entry(decoded=1, inserted=1)}), SOURCE, 0.0)
+    found.waits({"d.t": ("d.t2",)}, 1.0)
+    found.applied(Account({"d.u": Entry(decoded=1, inserted=1)}), SOURCE + 4, 5.0)
+    found.waits({"d.t": ()}, 5.0)
+    now = found.read(9.0, sighting(100, 9))
+    assert now.waiting == {"d.t": Waiting((), 8.0)}
+    assert now.table_lag == {"d.t": 9.0, "d.u": 0.0}
+    found.waits({}, 10.0)
+    later = found.read(10.0, sighting(100, 10))
+    assert (later.waiting, later.table_lag) == ({}, {"d.t": 0.0, "d.u": 0.0})
 
 
 def test_the_time_between_checkpoints_is_counted() -> None:

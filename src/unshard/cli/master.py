@@ -15,10 +15,12 @@ from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
 from unshard.config.secret import read_secret
 from unshard.log import LogSettings, configure
+from unshard.master.metrics import master_samples
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
+from unshard.web.observe import observing
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
 
@@ -42,7 +44,11 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
         own=shown(config),
         level_of=links.level_of,
     )
-    server = WebServer(master_app(master, AuditLog(config.audit_log), links.client), config, config.master_addr)
+    server = WebServer(
+        master_app(master, AuditLog(config.audit_log), links.client, [observing(lambda: master_samples(master))]),
+        config,
+        config.master_addr,
+    )
     master.advertise(config.advertise_addr or server.address)
     stop = Event()
     with stopped_by_signal(stop):

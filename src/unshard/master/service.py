@@ -62,6 +62,7 @@ from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
 from unshard.master.transfer import transfer
 from unshard.master.updates import Updates
+from unshard.metrics.events import EVENTS
 
 WORKER_TTL_SECONDS = 8.0
 _TICKS = 8
@@ -135,6 +136,8 @@ class Master:
         except UnshardError as error:
             logger("master").error("step failed", **error.to_dict())
         if self.election.epoch != led:
+            if self.election.epoch:
+                EVENTS.count("dm_master_start_leader_counter")
             logger("master").info("leads" if self.election.epoch else "follows", epoch=self.election.epoch)
 
     def beat(self, beat: Beat) -> Orders:

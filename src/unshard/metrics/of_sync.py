@@ -339,7 +339,7 @@ SHARDING = (
         "gauge",
         ("task", "table", "source_id"),
         "seconds",
-        "Since when a sharding DDL of that target table has waited.",
+        "How long a sharding DDL of that target table has waited, since the subtask started at most.",
         panels=(
             graph("Sharding DDL", "Age", "s", (f"unshard_shard_lock_age_seconds{{{HERE}}}", "{{table}} {{source_id}}")),
         ),

@@ -114,6 +114,13 @@ class ShardingGroups:
     def unresolved(self) -> bool:
         return self.keeper.first is not None
 
+    def waiting(self) -> dict[str, tuple[str, ...]]:
+        """By target table whose DDL waits: the source's tables that have not met it."""
+        return {
+            str(group.target): tuple(str(name) for name in members(group) if name not in group.held)
+            for group in self.keeper.unresolved
+        }
+
     def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
         """What there is to do before the main stream goes on behind `at`."""
         for group in self.keeper.unresolved:

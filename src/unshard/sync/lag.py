@@ -55,6 +55,11 @@ class Lag:
         self._ahead.append(sighting)
         self._newest = sighting
 
+    @property
+    def as_of(self) -> float:
+        """As of which moment of the source the target has everything; 0: nothing tells."""
+        return self._as_of or 0.0
+
     def clock(self, now: float) -> float | None:
         """What the source's clock says (unix seconds), going by what it said last; None: it never said."""
         return None if self._newest is None else self._newest.time + now - self._newest.seen

@@ -18,11 +18,19 @@ LONG_WINDOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A sharding DDL that waits: tables that have not met it, and for how long this process has seen it."""
+
+    unsynced: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class SyncStatus:
     """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
-    `table_lag` is by target table. `bytes` of the binlog and `transactions` count from the start of the unit; rates are
-    of the last seconds, `pace` (bytes a second) of the last minute.
+    `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
+    unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.
     `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
     rule the row events that were passed over. `safe_mode` tells why it is
     on; empty: it is off.
@@ -47,6 +55,7 @@ class SyncStatus:
     table_lag: Mapping[str, float | None] = field(default_factory=dict)
     batch_seconds: Distribution | None = None
     checkpoint_intervals: Distribution | None = None
+    waiting: Mapping[str, Waiting] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class Meter:
     batch_seconds: Histogram = field(default_factory=lambda: _histogram("unshard_sync_batch_seconds"))
     intervals: Histogram = field(default_factory=lambda: _histogram("dm_syncer_flush_checkpoints_time_interval"))
     _held: dict[str, float] = field(default_factory=dict)
+    _waiting: dict[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     _saved: float | None = None
     _lag: Lag = field(default_factory=Lag)
     _recent: deque[_Recent] = field(default_factory=deque)
@@ -108,6 +118,20 @@ class Meter:
         """The target table has all again that others have. No-op for one that isn't held."""
         with self._lock:
             self._held.pop(table, None)
+
+    def waits(self, unsynced: Mapping[str, tuple[str, ...]], now: float) -> None:
+        """Sharding DDLs that wait, by target table, with the source's tables that have not met them; all there are.
+
+        Such a table is held as it was when this is told first.
+        """
+        for table in self._waiting.keys() - unsynced.keys():
+            self.release(table)
+        with self._lock:
+            self._waiting = {
+                table: (self._waiting.get(table, (now, ()))[0], tables) for table, tables in unsynced.items()
+            }
+        for table in unsynced:
+            self.hold(table, self._lag.as_of)
 
     def applied(
         self, account: Account, commit_time: float, now: float, *, transactions: int = 0, size: int = 0
@@ -158,6 +182,7 @@ class Meter:
                 table_lag=self._table_lag(lag, now),
                 batch_seconds=self.batch_seconds.read(),
                 checkpoint_intervals=self.intervals.read(),
+                waiting={table: Waiting(left, now - since) for table, (since, left) in self._waiting.items()},
             )
 
     def _done(self, recent: _Recent) -> None:

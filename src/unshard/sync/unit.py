@@ -186,6 +186,8 @@ class SyncUnit:
     def _step(self) -> None:
         self._place = self._standing.at.position
         self.relay.check()
+        if self.groups is not None:
+            self.meter.waits(self.groups.waiting(), time.monotonic())
         if self.groups is not None and self.groups.unresolved and self._unresolved(self.groups):
             self.meter.behind = False
             return

@@ -6,11 +6,9 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from unshard.api.stage import Stage
-from unshard.api.status import UnresolvedGroup
 from unshard.metrics import Sample
 from unshard.metrics.events import EVENTS, Events
 from unshard.metrics.exits import OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS
@@ -33,13 +31,12 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class SubtaskSeen:
-    """One task on the worker's source, as it is now. `groups` are sharding DDLs that wait."""
+    """One task on the worker's source, as it is now."""
 
     task: str
     source: str
     stage: Stage
     status: SubtaskStatus
-    groups: tuple[UnresolvedGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +67,12 @@ def worker_samples(
     subtasks: Iterable[SubtaskSeen],
     relays: Iterable[RelaySeen],
     events: Events = EVENTS,
-    now: datetime | None = None,
 ) -> Iterator[Sample]:
     """Every series of this worker. Those of a subtask that is stopped or finished are not given any more."""
     failed: Counter[str] = Counter()
     for subtask in subtasks:
         if subtask.stage not in GONE:
-            yield from _subtask(worker, subtask, events, now or datetime.now(UTC))
+            yield from _subtask(worker, subtask, events)
             failed.update(_operations(subtask, events))
     for relay in relays:
         yield from _relay(relay, events)
@@ -89,7 +85,7 @@ def _operations(seen: SubtaskSeen, events: Events) -> dict[str, int]:
     return {kind: int(events.value(OPERATE, task=seen.task, source_id=seen.source, type=kind)) for kind in kinds}
 
 
-def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> Iterator[Sample]:
+def _subtask(worker: str, seen: SubtaskSeen, events: Events) -> Iterator[Sample]:
     own = {"task": seen.task, "source_id": seen.source}
     here = {**own, "worker": worker}
     status = seen.status
@@ -107,9 +103,9 @@ def _subtask(worker: str, seen: SubtaskSeen, events: Events, now: datetime) -> I
         yield from _sync(own, here, status.sync, status.backlog_bytes)
         if status.sync.location is not None:
             yield from _places("dm_syncer", "syncer", own, status.sync.location.position, status.upstream)
-        yield Sample("dm_syncer_shard_lock_resolving", own, len(seen.groups) > 0)
-    for group in seen.groups:
-        yield from _group(own, group, now)
+        yield Sample("dm_syncer_shard_lock_resolving", own, len(status.sync.waiting) > 0)
+    elif status.progress is None and status.unit not in ("dump", "load"):
+        yield Sample("unshard_sync_lag_known", own, 0)
 
 
 def _dump(own: Labels, progress: Progress) -> Iterator[Sample]:
@@ -138,6 +134,9 @@ def _sync(own: Labels, here: Labels, sync: SyncStatus, backlog: int | None) -> I
         yield Sample("unshard_sync_backlog_bytes", own, backlog)
         if sync.pace or not backlog:
             yield Sample("dm_syncer_remaining_time", here, backlog / sync.pace if backlog else 0)
+    for table, one in sync.waiting.items():
+        yield Sample("dm_syncer_unsynced_table_number", {**own, "table": table}, len(one.unsynced))
+        yield Sample("unshard_shard_lock_age_seconds", {**own, "table": table}, one.seconds)
     for table, lag in sync.table_lag.items():
         if lag is not None:
             yield Sample("unshard_sync_table_lag_seconds", {**own, **_target(table)}, lag)
@@ -168,15 +167,6 @@ def _ledger(own: Labels, here: Labels, table: Labels, entry: Entry) -> Iterator[
 def _target(table: str) -> dict[str, str]:
     schema, _, name = table.partition(".")
     return {"target_schema": schema, "target_table": name}
-
-
-def _group(own: Labels, group: UnresolvedGroup, now: datetime) -> Iterator[Sample]:
-    here = {**own, "table": group.target}
-    yield Sample("dm_syncer_unsynced_table_number", here, len(group.unsynced))
-    if group.since:
-        since = datetime.fromisoformat(group.since)
-        since = since if since.tzinfo else since.replace(tzinfo=UTC)
-        yield Sample("unshard_shard_lock_age_seconds", here, max(0.0, (now - since).total_seconds()))
 
 
 def _relay(seen: RelaySeen, events: Events) -> Iterator[Sample]:

@@ -1,0 +1,48 @@
+"""What masters tell Prometheus: who leads, and where workers are."""
+
+from __future__ import annotations
+
+import time
+
+from cluster_rig import Rig
+
+from unshard.master.metrics import master_samples
+from unshard.metrics import METRICS, exposition, of_cluster
+from unshard.metrics.events import EVENTS
+
+LED = "dm_master_start_leader_counter"
+
+
+def told(rig: Rig) -> dict[tuple[str, str], object]:
+    samples = list(master_samples(rig.master))
+    assert exposition(samples)
+    return {(sample.name, sample.labels.get("worker", "")): sample.value for sample in samples}
+
+
+def wait_for(rig: Rig, key: tuple[str, str], value: object) -> None:
+    deadline = time.monotonic() + 10
+    while (found := told(rig)).get(key) != value:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+
+
+def test_the_leader_tells_of_workers_and_sources(rig: Rig) -> None:
+    rig.worker("free")
+    lost = rig.worker("lost")
+    rig.worker("at-work")
+    rig.sources("s1", worker="at-work")
+    rig.sources("s2", worker="lost")
+    lost.deaf = True
+    wait_for(rig, ("dm_master_worker_state", "lost"), 0)
+    wait_for(rig, ("dm_master_worker_state", "free"), 2)  # the lost one's source moves there
+    found = told(rig)
+    assert (found["dm_master_worker_state", "at-work"], found["unshard_sources_unbound", ""]) == (2, 0)
+    assert found["unshard_master_leader", ""] == 1
+    assert {name for name, _ in found} == {metric.name for metric in of_cluster.METRICS} <= set(METRICS)
+
+
+def test_who_gives_the_lead_back_tells_only_that(rig: Rig) -> None:
+    led = EVENTS.value(LED)
+    assert led >= 1
+    rig.master.close()
+    assert told(rig) == {("unshard_master_leader", ""): 0, (LED, ""): led}
