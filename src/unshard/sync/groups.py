@@ -117,7 +117,11 @@ class ShardingGroups:
     def waiting(self) -> dict[str, tuple[str, ...]]:
         """By target table whose DDL waits: the source's tables that have not met it."""
         return {
-            str(group.target): tuple(str(name) for name in members(group) if name not in group.held)
+            str(group.target): tuple(
+                str(name)
+                for name, state in sorted(group.tables.items())
+                if state.gone is None and group.sequence.items and not state.sequence.items
+            )
             for group in self.keeper.unresolved
         }
 
