@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -102,6 +102,12 @@ class Meter:
         with self._lock:
             self.skipped.update(account.skipped)
             self._done(_Recent(now, 0, transactions, size))
+
+    def spent(self, seconds: Iterable[Mapping[str, float]]) -> None:
+        """The tasks of a batch took that long, by step."""
+        for by_step in seconds:
+            for step, more in by_step.items():
+                self.steps[step] = self.steps.get(step, 0.0) + more
 
     def saved(self, now: float) -> None:
         """The checkpoint was moved."""

@@ -382,9 +382,7 @@ class SyncUnit:
         account = Account(named, by_rule(skipped, self.rules.passes_over))
         counts = {"transactions": work.extent.transactions, "size": work.extent.size}
         self.meter.applied(account, work.extent.last_timestamp, time.monotonic(), **counts)
-        for report in reports:
-            for step, spent in report.seconds.items():
-                self.meter.steps[step] = self.meter.steps.get(step, 0.0) + spent
+        self.meter.spent(report.seconds for report in reports)
         return account
 
     def _wait(self) -> None:
