@@ -181,6 +181,31 @@ def test_several_groups_at_least_once(
         shards.settle(run)
 
 
+def test_the_last_shard_of_a_source_is_dropped_while_it_is_held(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """What it wrote behind its DDL arrives, and later DDL of the other source does not wait for it."""
+    sources = {"s1": source_server, "s2": second_source}
+    shards = Shards(schema, sources, target_server, tmp_path, tables=1)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        gone = shards.sources["s1"].query(f"SELECT * FROM {shards.at(0)}")
+        shards.run("s1", f"DROP TABLE {shards.at(0)}")
+        run.catch_up()
+        for change in ("ADD COLUMN c INT", "ADD COLUMN d INT"):
+            shards.alter("s2", 0, change)
+            shards.wait_in_step(run)
+        assert shards.merged_rows() == sorted([*[(*row, None) for row in gone], *shards.expected()])
+
+
 def test_ghosts_of_shards_and_a_statement_before_the_other_source_is_loaded(
     spark: SparkSession,
     source_server: MariadbServer,

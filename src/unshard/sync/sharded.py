@@ -30,7 +30,7 @@ from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import Changes
 from unshard.errors import ShardError, Where
 from unshard.log import logger
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
@@ -39,6 +39,7 @@ from unshard.shard.sequence import DdlItem
 from unshard.sync.follow import Ddl
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also
+from unshard.sync.logged import from_form
 from unshard.target.receipts import OpenBatch
 from unshard.target.shard_locks import look, own
 
@@ -134,7 +135,7 @@ class ShardedStatements:
             for name in filter(allows, gone):
                 groups[route(name)] = of(name).drop(name, begin)
             if piece.ddl.kind is Kind.CREATE_TABLE and (made := changes.get(piece.ddl.tables[0])) is not None:
-                met = self._met(of(made.name), made, work)
+                met = self._met(of(made.name), made, work.begin)
                 groups[route(made.name)] = of(made.name).add(made.name, work.end, met)
         if not groups:
             return None
@@ -148,9 +149,13 @@ class ShardedStatements:
             group = groups.keeper.group(TableName(*batch.plan["group"]))
             return groups.resolve(group, Location(batch.end, batch.plan["end_gtid"]))
         end = Location(batch.end, batch.plan["end_gtid"])
-        made = [TableName(schema, table) for schema, table, info in batch.plan["changes"] if info and table]
-        joined = [name for name in made if name not in groups.keeper.group(groups.rules.route(name)).tables]
-        return groups.put(*(groups.keeper.group(groups.rules.route(one)).add(one, end) for one in joined))
+        joined: dict[TableName, ShardingGroup] = {}
+        for name, table in from_form(batch.plan["changes"]).items():
+            target = groups.rules.route(name)
+            group = joined.get(target) or groups.keeper.group(target)
+            if table is not None and name.table and groups.rules.allows(name) and name not in group.tables:
+                joined[target] = group.add(name, end, self._met(group, table, batch.begin))
+        return groups.put(*joined.values())
 
     def is_given_up(self, batch: OpenBatch) -> bool:
         """Whether a human has taken the DDL of the open batch back: nothing of it is run any more."""
@@ -166,7 +171,7 @@ class ShardedStatements:
         held = self.groups.keeper.held
         return {name: table for name, table in changes.items() if table is not None or name not in held}
 
-    def _met(self, group: ShardingGroup, made: Table, work: Ddl) -> int:
+    def _met(self, group: ShardingGroup, made: Table, begin: Position) -> int:
         """How many of the group's unresolved items the structure of a new table has."""
         length = len(group.sequence)
         if not length:
@@ -177,7 +182,7 @@ class ShardedStatements:
         for met, version in reversed(list(enumerate([*versions, now]))):
             if version is not None and _body(version) == _body(made):
                 return met
-        where = Where(self.groups.journal.source, str(made.name), str(work.begin))
+        where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
 
     def _own_first(self, groups: Mapping[TableName, ShardingGroup], work: Ddl) -> None:
