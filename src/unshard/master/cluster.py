@@ -27,6 +27,7 @@ class Cluster:
         self.store, self.election, self.roster, self.links = store, election, roster, links
         self._state = State()
         self._loaded = 0
+        self._fresh = True
         self._lock = RLock()
         self._held: frozenset[str] = frozenset()
 
@@ -42,9 +43,13 @@ class Cluster:
         """Changes in one transaction, one at a time; `state` shows them once they are committed."""
         with self._lock:
             epoch = self._lead()
-            with self.store.writing(epoch) as writing:
-                yield writing
-                state = writing.state
+            try:
+                with self.store.writing(epoch) as writing:
+                    yield writing
+                    state = writing.state
+            except BaseException:
+                self._fresh = False  # where a commit's answer is lost nobody knows what the store has: read it again
+                raise
             self._state = state
 
     def seat(self) -> None:
@@ -108,5 +113,7 @@ class Cluster:
         if epoch != self._loaded:
             self._state = self.store.read()
             self.roster.begin(self._state.workers)
-            self._loaded = epoch
+            self._loaded, self._fresh = epoch, True
+        if not self._fresh:
+            self._state, self._fresh = self.store.read(), True
         return epoch

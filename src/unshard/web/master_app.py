@@ -20,6 +20,7 @@ from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
 from unshard.web.leader import LeaderRoute
+from unshard.web.observe import observing
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
@@ -49,7 +50,7 @@ def master_app(
 
     rest = (source_routes, template_routes, task_routes, cluster_routes, gateway_routes)
     document = document_routes(app.openapi)
-    for router in (audit_routes(), *(made(master) for made in rest), document, *routers):
+    for router in (audit_routes(), observing(lambda: ()), *(made(master) for made in rest), document, *routers):
         app.include_router(router)
     return app
 
