@@ -142,6 +142,14 @@ def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
     assert resync is not None and resync.windows == {ONE: (at(105), at(150)), THREE: (at(155), at(205))}
 
 
+def test_a_table_renamed_while_it_is_read_again_waits_for_its_old_name() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(205))
+    state = state.rename(ONE, THREE, at(210), at(215))
+    resync = state.resync(at(300))
+    assert resync is not None and resync.windows == {ONE: (at(105), at(210)), THREE: (at(215), at(300))}
+    assert set(state.resynced(at(300), at(300)).tables) == {TWO, THREE}
+
+
 def test_a_table_nobody_knew_is_a_member_when_it_meets_a_ddl() -> None:
     assert group(ONE).meet(TWO, item(100, ADD_A)).unsynced == (ONE,)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
+from unshard.api.status import UnresolvedGroup
 from unshard.crash_point import reach
 from unshard.ddl.pieces import Rules
 from unshard.errors import ShardError, Where
@@ -21,6 +22,8 @@ from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Outcome
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.show import unresolved_groups
 from unshard.sync.journal import Also, Journal
 from unshard.sync.tables import TableRules
 from unshard.target.shard_groups import load_groups, save_group
@@ -56,6 +59,7 @@ class ShardingGroups:
     _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
     _looked: float = 0.0
     _told: dict[TableName, str] = field(default_factory=dict)
+    _seen: dict[str, LockKeeper] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.keeper = ShardingGroupKeeper(self.journal.source)
@@ -109,6 +113,11 @@ class ShardingGroups:
         if self.unresolved:
             targets = ", ".join(str(group.target) for group in self.keeper.unresolved)
             raise ShardError("SHARD-026", Where(self.journal.source), values={"targets": targets})
+
+    @property
+    def shown(self) -> tuple[UnresolvedGroup, ...]:
+        """What `query-status` shows of them, as of the last look at the locks."""
+        return unresolved_groups(self.keeper, self._seen)
 
     @property
     def unresolved(self) -> bool:
@@ -188,6 +197,7 @@ class ShardingGroups:
         meta, source = self.journal.meta, self.journal.source
         answers = self.journal.on_target(lambda c: look(c, meta, source))
         self._looked = time.monotonic()
+        self._seen = {target.quoted: answer.keeper for target, answer in answers.items()}
         for group in reported:
             answer = answers.get(group.target)
             match answer.outcome if answer is not None else Outcome.WAIT:

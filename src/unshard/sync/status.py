@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
+from unshard.api.status import UnresolvedGroup
 from unshard.metrics import METRICS, Distribution, Histogram
 from unshard.model.position import Location
 from unshard.sync.lag import Lag, Sighting
@@ -33,7 +34,7 @@ class SyncStatus:
     unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.
     `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
     rule the row events that were passed over. `safe_mode` tells why it is
-    on; empty: it is off.
+    on; empty: it is off. `groups`: sharding DDL that waits.
     """
 
     location: Location | None
@@ -56,6 +57,7 @@ class SyncStatus:
     batch_seconds: Distribution | None = None
     checkpoint_intervals: Distribution | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    groups: tuple[UnresolvedGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Meter:
     missing: int = 0
     behind: bool = True
     safe_mode: str = ""
+    groups: tuple[UnresolvedGroup, ...] = ()
     tables: dict[str, Entry] = field(default_factory=dict)
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: dict[str, float] = field(default_factory=dict)
@@ -189,6 +192,7 @@ class Meter:
                 batch_seconds=self.batch_seconds.read(),
                 checkpoint_intervals=self.intervals.read(),
                 waiting={table: Waiting(left, now - since) for table, (since, left) in self._waiting.items()},
+                groups=self.groups,
             )
 
     def _done(self, recent: _Recent) -> None:

@@ -186,9 +186,7 @@ class SyncUnit:
     def _step(self) -> None:
         self._place = self._standing.at.position
         self.relay.check()
-        if self.groups is not None:
-            self.meter.waits(self.groups.waiting(), time.monotonic())
-        if self.groups is not None and self.groups.unresolved and self._unresolved(self.groups):
+        if self.groups is not None and self._unresolved(self.groups):
             self.meter.behind = False
             return
         work = next_work(self._read.log, self._standing.at, self._read.written, self._flow.budget_bytes, self.source)
@@ -201,7 +199,9 @@ class SyncUnit:
     def _unresolved(self, groups: ShardingGroups) -> bool:
         """One step of sharding DDL; whether there was one to make."""
         standing = self._standing
-        found = groups.next(standing.at)
+        self.meter.waits(groups.waiting(), time.monotonic())
+        self.meter.groups = groups.shown
+        found = groups.next(standing.at) if groups.unresolved else None
         if found is None:
             return False
         what, group = found

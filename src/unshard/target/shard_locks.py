@@ -23,9 +23,13 @@ Change = Callable[[LockKeeper], LockKeeper]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source does about the DDL that it has reported. `mismatch`: both lists under each other, else empty."""
+    """What a source does about the DDL that it has reported, and the locks that tell so.
+
+    `mismatch`: both lists under each other, else empty.
+    """
 
     outcome: Outcome
+    keeper: LockKeeper
     mismatch: str = ""
 
 
@@ -79,15 +83,16 @@ def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tu
 
 
 def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Answer]:
-    """What the source does about each DDL that it has reported, by target. One question."""
+    """What the source does about each DDL that it has reported, by target."""
     with connection.cursor() as cursor:
-        found = _load(cursor, meta, frozenset(), " WHERE locks > 0")
+        found = _load(cursor, meta, _hold(cursor, meta, ""), " WHERE locks > 0")
     answers = {}
     for keeper in found:
         lock = keeper.lock_of(source)
         if lock is not None:
             outcome = lock.outcome(source)
-            answers[keeper.target] = Answer(outcome, lock.mismatch(source) if outcome is Outcome.MISMATCH else "")
+            mismatch = lock.mismatch(source) if outcome is Outcome.MISMATCH else ""
+            answers[keeper.target] = Answer(outcome, keeper, mismatch)
     return answers
 
 

@@ -66,6 +66,7 @@ def subtask_form(
         dump=dump,
         load=load,
         sync=sync,
+        unresolvedDDLLockID=f"{name}-{sync.unresolved_groups[0].target}" if sync and sync.unresolved_groups else "",
         note=reading.note,
     )
 
@@ -105,7 +106,10 @@ def sync_form(
         master_binlog_gtid=newest.gtid if newest is not None else "",
         syncer_binlog=place(reading.location),
         syncer_binlog_gtid=reading.location.gtid if reading.location is not None else "",
-        synced=backlog == 0,
+        synced=backlog == 0 and not reading.groups,
+        unresolved_groups=reading.groups,
+        blockingDDLs=reading.groups[0].ddls if reading.groups else (),
+        conflict_msg="\n".join(line for group in reading.groups for line in group.mismatch),
         seconds_behind_master=None if lag is None else math.ceil(lag),
         total_rows=reading.rows,
         total_rps=_rate(reading.rows, seconds),
