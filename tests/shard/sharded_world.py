@@ -32,6 +32,10 @@ def ddl(number: int) -> tuple[str, ...]:
     return (f"ALTER TABLE `db`.`t` ADD c{number} INT",)
 
 
+def number_of(ddls: tuple[str, ...]) -> int:
+    return int(ddls[0].split()[-2][1:])
+
+
 @dataclass(frozen=True)
 class Event:
     """`version`: the structure that a row was written with, a DDL leads to, or a new table has."""
@@ -169,7 +173,7 @@ class World:
                 return self.target.run(subtask.running)
             case "execute":
                 assert group.ready is not None
-                subtask.running = int(group.ready.ddls[0].split()[-2][1:])
+                subtask.running = number_of(group.ready.ddls)
                 return None
             case "close" | "skip":
                 group, locks = group.resolve(at), locks.done(source)

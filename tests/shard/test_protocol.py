@@ -8,7 +8,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from sharded_world import SOURCES, TABLES, World
+from sharded_world import SOURCES, TABLES, World, number_of
 
 from unshard.model.table import TableName
 
@@ -120,6 +120,7 @@ class ProtocolWithUnlocks(Protocol):
         if locks.open is None:
             return
         if remove and not locks.busy:
+            self.world.target.run(number_of(locks.open.ddls))  # by hand: it is on whoever gives the lock up
             self.world.form = locks.remove("ann").to_dict()
         elif source in locks.open.reports and (not locks.busy or source == locks.open.owner):
             self.world.form = locks.unlock(source, "ann").to_dict()
