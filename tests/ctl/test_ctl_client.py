@@ -68,6 +68,20 @@ def test_a_run_in_this_folder_is_found(master: Any, tmp_path: Path, monkeypatch:
         assert "CLUSTER-040" in ctl("query-status").stderr
 
 
+def test_a_file_has_the_flags_and_flags_count_over_it(master: Any, tmp_path: Path) -> None:
+    toml, other = tmp_path / "dmctl.toml", tmp_path / "ctl.yaml"
+    toml.write_text(f'master-addr = "{master.address}"\nrpc-timeout = "5s"\n')
+    other.write_text(f"master-addr: {nobody()}\ntoken: env:MY_TOKEN\n")
+    assert ctl("--config", str(toml), "query-status").exit_code == 0
+    words = ["query-status", "--config", str(other)]
+    assert "CLUSTER-041" in ctl(*words, MY_TOKEN="unshard_x").stderr
+    assert ctl(*words, "--master-addr", master.address, MY_TOKEN="unshard_x").exit_code == 0
+    assert [headers.get("Authorization") for _, _, headers in master.asked] == [None, "Bearer unshard_x"]
+    other.write_text("master: 127.0.0.1:1\n")
+    assert "CONFIG-001" in ctl(*words).stderr
+    assert ctl("-V").stdout.startswith("unshard ")
+
+
 def test_a_no_is_printed_and_ends_with_1(master: Any) -> None:
     refused = {"result": False, "msg": "CLUSTER-008: there is no such source", "sources": []}
     master.answers["pause-task"] = (400, refused)

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
+from unshard.config.ctl import CtlConfig
 from unshard.config.keys import section_of
 from unshard.config.master import MasterConfig
 from unshard.config.section import Later, NoEffect, Section, Unit, written
@@ -27,7 +28,12 @@ exist, and a value out of range are errors. All problems of a file are reported 
 * Passwords are plain, encrypted, `env:NAME` or `file:PATH`, and are never shown.
 """
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
-_TITLES = ((TaskConfig, "Task file"), (SourceConfig, "Source file"), (MasterConfig, "Master file"))
+_TITLES = (
+    (TaskConfig, "Task file"),
+    (SourceConfig, "Source file"),
+    (MasterConfig, "Master file"),
+    (CtlConfig, "File of ctl"),
+)
 
 
 def render() -> str:

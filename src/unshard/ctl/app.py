@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from importlib.metadata import version as distribution_version
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
+from unshard.config.ctl import CtlConfig
+from unshard.config.files import load_process
 from unshard.config.listener import LinkSecurity
 from unshard.config.section import seconds_of
 from unshard.ctl.groups import GlobalFlags
-from unshard.ctl.session import DEFAULT_SECONDS, Session, addresses, masters_of_environment, token_of_environment
+from unshard.ctl.session import (
+    DEFAULT_SECONDS,
+    Session,
+    addresses,
+    guarded,
+    masters_of_environment,
+    token_of_environment,
+)
 from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl, source, task
 
 ctl = typer.Typer(
@@ -39,6 +49,10 @@ def flags(
             help="A master, repeatable; else $UNSHARD_MASTER_ADDR or $DM_MASTER_ADDR.",
         ),
     ] = None,
+    config_file: Annotated[
+        str,
+        typer.Option("--config", metavar="FILE", help="YAML or dmctl's TOML with these settings; flags win."),
+    ] = "",
     rpc_timeout: Annotated[
         str, typer.Option("--rpc-timeout", metavar="TIME", help="How long an answer may take. [default: 10m]")
     ] = "",
@@ -51,6 +65,7 @@ def flags(
         str, typer.Option("--token-file", metavar="FILE", help="The token that is shown; else $UNSHARD_TOKEN.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="DM's JSON on a terminal too.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version, nothing else.")] = False,
 ) -> None:
     """dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
 
@@ -58,7 +73,12 @@ def flags(
     master where the task's file is given. Exit code 0: the answer's result is true, 1: it is false, or there is no
     answer, 2: wrong use.
     """
+    if version:
+        typer.echo(f"unshard {distribution_version('unshard')}")
+        raise typer.Exit
     outer = context.obj if isinstance(context.obj, Session) else _of_environment()
+    if config_file:
+        outer = _of_file(outer, config_file)
     given = tuple(address for text in master_addr or () for address in addresses(text))
     session = replace(
         outer,
@@ -100,6 +120,17 @@ def _of_environment() -> Session:
     return Session(masters_of_environment(), DEFAULT_SECONDS, LinkSecurity(token=token_of_environment()))
 
 
+def _of_file(outer: Session, path: str) -> Session:
+    config = guarded(lambda: load_process(CtlConfig, path, {}))
+    security = LinkSecurity(**{name: getattr(config, name) for name in LinkSecurity.model_fields})
+    return replace(
+        outer,
+        masters=addresses(config.master_addr) or outer.masters,
+        seconds=config.rpc_timeout,
+        security=security if security.token else security.model_copy(update={"token": outer.security.token}),
+    )
+
+
 def _seconds(text: str) -> float:
     """Seconds of DM's `10m`; a bare number is seconds too. 0 for an empty text."""
     if not text:
@@ -116,6 +147,7 @@ def _seconds(text: str) -> float:
 def _security(outer: LinkSecurity, ca: str, cert: str, key: str, token: str) -> LinkSecurity:
     try:
         return LinkSecurity(
+            cert_allowed_cn=outer.cert_allowed_cn if ca or outer.ssl_ca else (),
             ssl_ca=ca or outer.ssl_ca,
             ssl_cert=cert or outer.ssl_cert,
             ssl_key=key or outer.ssl_key,
