@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.ddl.pieces import Rules
+from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.sync.journal import Also, Journal
 from unshard.target.shard_locks import announce, load_keeper, load_keepers, own
 
 Owned = dict[TableName, tuple[TableName, ...]]
 BUSY_SECONDS = 0.2
+PATIENCE_SECONDS = 60.0
+"""How long a sharding DDL that is being run may hold up a source that gets its first table there."""
 
 
 @dataclass(slots=True)
@@ -30,7 +33,10 @@ class Ownership:
     _last: Owned = field(default_factory=dict)
 
     def announce(self, names: Iterable[TableName]) -> None:
-        """Say at a start what the source owns; waits while a DDL is being run where it gets its first table."""
+        """Say at a start what the source owns; waits while a DDL is being run where it gets its first table.
+
+        Raises ShardError SHARD-025 where that takes too long.
+        """
         if not self.told:
             return
         journal, owned = self.journal, self._by_target(names)
@@ -43,7 +49,11 @@ class Ownership:
                 cursor.execute("COMMIT")
 
         journal.on_target(attempt)
+        ended = time.monotonic() + PATIENCE_SECONDS
         while busy[-1]:
+            if time.monotonic() > ended:
+                target = ", ".join(map(str, sorted(busy[-1])))
+                raise ShardError("SHARD-025", Where(journal.source, target), values={"target": target})
             time.sleep(BUSY_SECONDS)
             journal.on_target(attempt)
         self._last = owned

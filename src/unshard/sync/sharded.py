@@ -40,12 +40,12 @@ from unshard.sync.follow import Ddl
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also
 from unshard.sync.logged import from_form
+from unshard.sync.ownership import PATIENCE_SECONDS
 from unshard.target.receipts import OpenBatch
 from unshard.target.shard_locks import look, own
 
 COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
 _TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
-_PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class ShardedStatements:
     def _own_first(self, groups: Mapping[TableName, ShardingGroup], work: Ddl) -> None:
         """Wait while a DDL is being run on a target where this source gets its first table."""
         journal = self.groups.journal
-        ended = time.monotonic() + _PATIENCE_SECONDS
+        ended = time.monotonic() + PATIENCE_SECONDS
         for target, group in groups.items():
             busy = [True]
 
