@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql lint format bench docs lock clean
+.PHONY: help setup build demo test test-mysql lint format bench docs wheel lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,6 +42,9 @@ bench: setup ## every benchmark, one JSON object each
 
 docs: setup ## write the generated reference pages
 	@$(BIN)/python docs/generate.py
+
+wheel: setup ## the wheel with compiled kernels and the sdist, into dist/; the wheel runs the demo in a fresh environment
+	@tools/wheel --rows 500 --seconds 3
 
 lock: setup ## pin the newest versions that pyproject.toml allows
 	@$(BIN)/python -m pip install -q pip-tools

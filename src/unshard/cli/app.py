@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -24,8 +25,18 @@ app = typer.Typer(
 )
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unshard {metadata.version('unshard')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _verbs() -> None:
+def _verbs(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="The version, and no more.")
+    ] = False,
+) -> None:
     """Keeps `run` a verb of its own."""
 
 
