@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from pyspark.sql import SparkSession
 
-from unshard.cli.run import Crew
+from subtask_threads import SubtaskThreads
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
@@ -152,7 +152,7 @@ class TaskRun:
     def __init__(self, files: TaskFiles, spark: SparkSession) -> None:
         self.files = files
         configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
-        self.crew = Crew(build_subtasks(configs, spark))
+        self.crew = SubtaskThreads(build_subtasks(configs, spark))
 
     def start(self) -> TaskRun:
         self.crew.start()

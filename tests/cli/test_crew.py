@@ -1,56 +1,134 @@
-"""The threads of a run: all ends are noticed, the first failure stops the others."""
+"""A run's cluster within one process: all ends are noticed, the first failure stops the others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Barrier, Event
 from typing import Any
 
 import pytest
+import yaml
 
-from unshard.cli.run import Crew
+from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
+from unshard.cli.crew import Crew, Texts
+from unshard.config.files import parse_source, parse_task
+from unshard.config.subtask import plan_subtasks
 from unshard.errors import SourceError, UnshardError
+from unshard.worker.status import SubtaskStatus
 
 
 class Stub:
     """A subtask that does what it is told."""
 
-    unit = "sync"
+    unit = worked = "sync"
+    broken_off = False
 
-    def __init__(self, source: str, work: Any) -> None:
-        self.source = source
-        self.run = work
+    def __init__(self, source: str, work: Callable[[Event], None]) -> None:
+        self.source, self.run = source, work
 
     def cancel_copy(self) -> None:
         """There is none."""
 
+    def cancel_sync(self) -> None:
+        self.broken_off = True
 
-def crew(*works: Any) -> Crew:
-    return Crew(tuple(Stub(f"s{number}", work) for number, work in enumerate(works)))  # type: ignore[arg-type]
+    def status(self) -> SubtaskStatus:
+        return SubtaskStatus(self.source, "sync")
+
+
+def crew(*works: Callable[[Event], None], **more: Any) -> Crew:
+    database = {"host": "127.0.0.1", "port": 1, "user": "root"}
+    names = [f"s{number}" for number in range(len(works))]
+    sources = [yaml.safe_dump({"source-id": name, "from": database}) for name in names]
+    task = yaml.safe_dump(
+        {
+            "name": "t",
+            "task-mode": "incremental",
+            "target-database": database,
+            "mysql-instances": [{"source-id": name} for name in reversed(names)],
+        }
+    )
+    configs = plan_subtasks(parse_task(task), [parse_source(text) for text in sources])
+    stubs: Any = {name: Stub(name, work) for name, work in zip(names, works, strict=True)}
+    return Crew(configs, Texts(task, tuple(sources)), lambda config, relay: stubs[config.source_id], **more)
+
+
+def waits(stop: Event) -> None:
+    assert stop.wait(5)
 
 
 def test_subtasks_that_end_at_the_same_moment_end_the_run() -> None:
-    for _ in range(200):
-        together = Barrier(4)
+    for _ in range(5):
+        together = Barrier(3)
 
         def work(stop: Event, together: Barrier = together) -> None:
-            together.wait()
+            together.wait(5)
 
-        running = crew(*[work] * 4)
-        running.start()
-        assert running.ended.wait(5)
+        with crew(*[work] * 3) as running:
+            assert running.ended.wait(5)
         running.join()
+        assert not running.stop.is_set()
 
 
 def test_the_first_failure_stops_the_others_and_is_raised() -> None:
     def fails(stop: Event) -> None:
         raise SourceError("SOURCE-003")
 
-    def waits(stop: Event) -> None:
-        assert stop.wait(5)
-
-    running = crew(waits, fails, waits)
-    running.start()
-    assert running.ended.wait(5)
+    with crew(waits, fails, waits) as running:
+        assert running.ended.wait(5)
     with pytest.raises(UnshardError) as raised:
         running.join()
     assert raised.value.code == "SOURCE-003"
+
+
+def test_with_auto_resume_an_error_that_may_pass_ends_nothing() -> None:
+    failed: list[int] = []
+
+    def fails_once(stop: Event) -> None:
+        failed.append(1)
+        if len(failed) == 1:
+            raise SourceError("SOURCE-003")
+
+    with crew(fails_once, resumes=True) as running:
+        assert running.ended.wait(5)
+    running.join()
+    assert len(failed) == 2
+
+
+def test_a_fault_of_ours_is_raised_as_it_is() -> None:
+    def breaks(stop: Event) -> None:
+        raise ZeroDivisionError
+
+    with crew(breaks) as running:
+        assert running.ended.wait(5)
+    with pytest.raises(ZeroDivisionError):
+        running.join()
+
+
+def test_a_batch_that_takes_too_long_is_broken_off() -> None:
+    running = crew(waits, wait_on_stop=0.0)
+    with running:
+        running.stop.set()
+    running.join()
+
+
+def test_the_master_within_pauses_resumes_and_stops_the_task() -> None:
+    begun: list[int] = []
+
+    def works(stop: Event) -> None:
+        begun.append(1)
+        waits(stop)
+
+    with crew(works) as running:
+        master = running.master
+        while not begun:
+            running.ended.wait(0.02)
+        assert master.pause_task(PauseTask(name="t"))["result"]
+        (told,) = master.query_status(QueryStatus(name="t"))["sources"]
+        assert told["subTaskStatus"][0]["stage"] == "Paused"
+        assert master.resume_task(ResumeTask(name="t"))["result"]
+        assert len(begun) == 2
+        assert master.stop_task(StopTask(name="t"))["result"]
+        assert running.ended.wait(5)
+    running.join()
+    assert running.stop.is_set()

@@ -17,7 +17,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import ClusterError
 from unshard.worker.agent import Agent
-from unshard.worker.source_host import Means
+from unshard.worker.source_host import Means, builder
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Running:
     """An agent in a thread, as a context."""
 
     def __init__(self, master: PaperMaster, spark: SparkSession, **means: Any) -> None:
-        self.agent = Agent("127.0.0.1:1", master, Means("w1", lambda config: spark, **means))
+        self.agent = Agent("127.0.0.1:1", master, Means("w1", builder(lambda config: spark), **means))
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self.agent.run, args=(self._stop,))
 

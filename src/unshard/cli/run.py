@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import shlex
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event
 
 from rich.console import Console
 
 from unshard.checks.run import check_task, require, told
+from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
-from unshard.log import LogSettings, configure, logger
+from unshard.log import LogSettings, configure
 from unshard.spark.session import spark_session
-from unshard.worker.build import build_subtasks
-from unshard.worker.status import SubtaskStatus
-from unshard.worker.subtask import Subtask
-
-WAIT_ON_STOP_SECONDS = 10.0
-"""DM's `wait-time-on-stop`: how long a batch in hand may take to its end before it is broken off."""
+from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
+from unshard.worker.source_host import builder
 
 
 def run_task(
@@ -35,6 +30,8 @@ def run_task(
     log_file: Path,
     console: Console,
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
+    *,
+    auto_resume: bool = False,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
@@ -49,21 +46,22 @@ def run_task(
     _check(task, configs, console)
     where, spark_log = task.spark, log_file.with_suffix(".spark.log")
     with spark_session(where.url, where.conf, spark_log, python=where.python, archives=where.archives) as spark:
-        crew = Crew(build_subtasks(configs, spark), wait_on_stop)
-        with _signals(crew.stop, console):
-            crew.start()
+        texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
+        crew = Crew(configs, texts, builder(lambda config: spark), wait_on_stop, resumes=auto_resume)
+        with _signals(crew.stop, console), crew:
             show(console, crew.readings, crew.ended)
         try:
             crew.join()
         except UnshardError as error:
             error.values.setdefault("task_file", shlex.quote(str(task_path)))
             raise
-    for subtask in crew.subtasks:
-        if subtask.broken_off:
-            console.print(
-                f"{subtask.source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it"
-            )
+    for source in crew.broken_off():
+        console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")
     console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console) -> None:
@@ -76,71 +74,6 @@ def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console)
     if more:
         console.print(f"warning: and {more} more; `unshard ctl check-task --warn {more + len(shown)}` shows them")
     require(report)
-
-
-@dataclass(slots=True)
-class Crew:
-    """The threads of a run. The first failure stops the others; each has `wait_on_stop` seconds to end its batch."""
-
-    subtasks: tuple[Subtask, ...]
-    wait_on_stop: float = WAIT_ON_STOP_SECONDS
-    stop: Event = field(default_factory=Event)
-    ended: Event = field(default_factory=Event)
-    errors: list[BaseException] = field(default_factory=list)
-    _threads: list[Thread] = field(default_factory=list)
-    _left: int = 0
-    _count: Lock = field(default_factory=Lock)
-
-    def start(self) -> None:
-        self._left = len(self.subtasks)
-        for subtask in self.subtasks:
-            thread = Thread(target=self._run, args=(subtask,), name=f"subtask {subtask.source}")
-            self._threads.append(thread)
-            thread.start()
-        Thread(target=self._cancel, name="canceller", daemon=True).start()
-
-    def join(self) -> None:
-        """Wait for all threads. Raises the first failure; those of other sources are in the log."""
-        for thread in self._threads:
-            thread.join()
-        if self.errors:
-            raise self.errors[0]
-
-    def readings(self) -> list[SubtaskStatus]:
-        return [subtask.status() for subtask in self.subtasks]
-
-    def _cancel(self) -> None:
-        """From a stop on, end dumps and loads, and batches when their time is over.
-
-        Again and again, for one may just be about to begin.
-        """
-        self.stop.wait()
-        deadline = time.monotonic() + self.wait_on_stop
-        while not self.ended.wait(0.5):
-            for subtask in self.subtasks:
-                subtask.cancel_copy()
-                if time.monotonic() >= deadline:
-                    subtask.cancel_sync()
-
-    def _run(self, subtask: Subtask) -> None:
-        log = logger("run", source=subtask.source)
-        try:
-            subtask.run(self.stop)
-            log.info("ended", unit=subtask.unit)
-        except UnshardError as error:
-            log.error("failed", **error.to_dict())
-            self.errors.append(error)
-            self.stop.set()
-        except BaseException as error:
-            log.exception("failed by a bug")
-            self.errors.append(error)
-            self.stop.set()
-            raise
-        finally:
-            with self._count:
-                self._left -= 1
-                if not self._left:
-                    self.ended.set()
 
 
 @contextmanager

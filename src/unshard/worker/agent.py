@@ -107,6 +107,7 @@ class Agent:
         elif order is not None:
             self._log.info("source taken", source=order.source, epoch=order.epoch)
             self.host = SourceHost(order, self.means, self._changed)
+            self._changed()  # the master waits to hear that it is served
 
     def _tick(self) -> None:
         host = self.host

@@ -183,7 +183,7 @@ class HostedSubtask:
             with self._lock:
                 self.subtask = subtask
                 if not stop.is_set():
-                    self.error, self._detail = None, ""
+                    self.error, self.fault, self._detail = None, None, ""
                     self._say(stages.Event.RUN)
             if not stop.is_set():
                 subtask.run(stop)

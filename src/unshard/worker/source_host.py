@@ -24,17 +24,24 @@ from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
 
+Build = Callable[[SubtaskConfig, SharedRelay], Subtask]
+
+
+def builder(spark: Callable[[SparkConfig], Session]) -> Build:
+    """How a subtask is made whose jobs run in the session that `spark` gives for its task."""
+    return lambda config, relay: build_subtask(config, spark(config.spark), relay.reader)
+
 
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a worker gives to whatever source it serves.
 
-    `spark` gives the session of the process, `relay_dir` stands before the one of the source's file, `resumes` tells
-    whether auto-resume works at all.
+    `build` makes a subtask, on the relay that it shares; `relay_dir` stands before the one of the source's file,
+    `resumes` tells whether auto-resume works at all.
     """
 
     worker: str
-    spark: Callable[[SparkConfig], Session]
+    build: Build
     wait_on_stop: float = WAIT_ON_STOP_SECONDS
     relay_dir: str = ""
     resumes: bool = True
@@ -139,9 +146,13 @@ class SourceHost:
         if hosted is not None and hosted.stage in (Stage.STOPPING, Stage.STOPPED):
             return  # it was taken away and has come back: once its end is here it begins anew
         if hosted is None:
-            build = partial(_built, self.means, self.relay)
             hosted = HostedSubtask(
-                order, config, build, self.changed, self.means.wait_on_stop, resumes=self.means.resumes
+                order,
+                config,
+                partial(_built, self.means.build, self.relay),
+                self.changed,
+                self.means.wait_on_stop,
+                resumes=self.means.resumes,
             )
             self.subtasks = {**self.subtasks, task: hosted}
         hosted.obey(order, config)
@@ -150,5 +161,5 @@ class SourceHost:
         return source.model_copy(update={"relay_dir": self.means.relay_dir}) if self.means.relay_dir else source
 
 
-def _built(means: Means, relay: SharedRelay, config: SubtaskConfig) -> Subtask:
-    return build_subtask(config, means.spark(config.spark), relay.reader)
+def _built(build: Build, relay: SharedRelay, config: SubtaskConfig) -> Subtask:
+    return build(config, relay)
