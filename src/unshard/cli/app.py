@@ -55,6 +55,12 @@ def run(
             "--wait-time-on-stop", min=0, metavar="SECONDS", help="Time that a stop gives the batch in hand to end."
         ),
     ] = 10.0,
+    auto_resume: Annotated[
+        bool, typer.Option("--auto-resume", help="After an error that may pass, go on by itself as a worker does.")
+    ] = False,
+    addr: Annotated[
+        str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
+    ] = "127.0.0.1:0",
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
@@ -64,7 +70,7 @@ def run(
     """
     from unshard.cli.run import run_task
 
-    guarded(lambda: run_task(task, source, log, Console(), wait))
+    guarded(lambda: run_task(task, source, log, Console(), wait, auto_resume=auto_resume, addr=addr))
 
 
 @app.command()
@@ -150,6 +156,45 @@ def master(
     }
     given = {key: value for key, value in flags.items() if value}
     guarded(lambda: run_master(config, given, Console(stderr=True)))
+
+
+@app.command()
+def worker(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The worker's file, YAML or DM's TOML.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Name of this worker.")] = "",
+    worker_addr: Annotated[str, typer.Option("--worker-addr", metavar="HOST:PORT", help="Where it listens.")] = "",
+    advertise_addr: Annotated[
+        str, typer.Option("--advertise-addr", metavar="HOST:PORT", help="Where masters reach it.")
+    ] = "",
+    join: Annotated[str, typer.Option("--join", metavar="HOST:PORT,…", help="The masters.")] = "",
+    relay_dir: Annotated[str, typer.Option("--relay-dir", metavar="DIR", help="Folder of relay logs.")] = "",
+    log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
+    log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
+    secret_key_path: Annotated[
+        str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
+    ] = "",
+) -> None:
+    """Run a worker: it serves the source that the masters give it, with relay log and tasks; else it is a spare.
+
+    Flags count over the file. Ctrl-C or SIGTERM ends the batches in hand and stops it. Exit code 0: stopped, 1: an
+    error, 2: wrong use.
+    """
+    from unshard.cli.worker import run_worker
+
+    flags = {
+        "name": name,
+        "worker-addr": worker_addr,
+        "advertise-addr": advertise_addr,
+        "join": join,
+        "relay-dir": relay_dir,
+        "log-file": log_file,
+        "log-level": log_level,
+        "secret-key-path": secret_key_path,
+    }
+    given = {key: value for key, value in flags.items() if value}
+    guarded(lambda: run_worker(config, given, Console(stderr=True)))
 
 
 @app.command()

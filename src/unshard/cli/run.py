@@ -15,13 +15,21 @@ from unshard.checks.run import check_task, require, told
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
 from unshard.config.files import load_source, load_task
+from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure
+from unshard.master.service import Master
 from unshard.spark.session import spark_session
+from unshard.web.audit import AuditLog
+from unshard.web.master_app import master_app
+from unshard.web.server import WebServer
+from unshard.web.worker_link import WorkerLinks
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
 from unshard.worker.source_host import builder
+
+ANSWER_SECONDS = 30.0
 
 
 def run_task(
@@ -32,6 +40,7 @@ def run_task(
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
     *,
     auto_resume: bool = False,
+    addr: str = "127.0.0.1:0",
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
@@ -48,7 +57,7 @@ def run_task(
     with spark_session(where.url, where.conf, spark_log, python=where.python, archives=where.archives) as spark:
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
         crew = Crew(configs, texts, builder(lambda config: spark), wait_on_stop, resumes=auto_resume)
-        with _signals(crew.stop, console), crew:
+        with _signals(crew.stop, console), crew, _served(crew.master, addr, log_file.with_suffix(".addr"), console):
             show(console, crew.readings, crew.ended)
         try:
             crew.join()
@@ -58,6 +67,23 @@ def run_task(
     for source in crew.broken_off():
         console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")
     console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
+
+
+@contextmanager
+def _served(master: Master, addr: str, file: Path, console: Console) -> Iterator[None]:
+    """The API of a master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
+    links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
+    server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), addr)
+    server.start()
+    try:
+        master.advertise(server.address)
+        file.write_text(f"{server.address}\n", encoding="utf-8")
+        console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        server.stop(1.0)
+        links.close()
 
 
 def _text(path: Path) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from pydantic import Field
 
 from unshard.api.orders import WorkerLink
@@ -21,7 +22,7 @@ class PurgeRelay(Form):
     sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\x00]*$")
 
 
-def worker_app(worker: WorkerLink, audit: AuditLog) -> FastAPI:
+def worker_app(worker: WorkerLink, audit: AuditLog, routers: Iterable[APIRouter] = ()) -> FastAPI:
     """The routes onto `worker`."""
     app = guarded_app("Unshard worker", audit=audit)
 
@@ -47,4 +48,6 @@ def worker_app(worker: WorkerLink, audit: AuditLog) -> FastAPI:
     def openapi() -> dict[str, Any]:
         return app.openapi()
 
+    for router in routers:
+        app.include_router(router)
     return app

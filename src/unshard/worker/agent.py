@@ -14,7 +14,7 @@ What is broken off stands in the target with its receipts, and whoever is next f
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 
 from unshard.api.orders import Beat, MasterLink, Orders
@@ -48,6 +48,11 @@ class Agent:
     @property
     def name(self) -> str:
         return self.means.worker
+
+    def advertise(self, addr: str) -> None:
+        """Where the master reaches it, which is its name too where it has none. Called before `run`."""
+        self.addr = addr
+        self.means = replace(self.means, worker=self.means.worker or addr)
 
     def run(self, stop: Event) -> None:
         """Serve until `stop` is set and the source is let go in good order."""

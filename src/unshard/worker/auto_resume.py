@@ -46,6 +46,8 @@ WORTH_ANOTHER_TRY = frozenset(
         "RELAY-014",
         "RELAY-021",
         "ENGINE-001",
+        "ENGINE-003",
+        "ENGINE-009",
     }
 )
 """Errors that a call isn't repeated after, and that pass when somebody mends what is wrong: a password, a grant, a

@@ -98,7 +98,7 @@ class HostedSubtask:
             elif self.stage is Stage.PAUSED and self.order.stage is Stage.RUNNING:
                 if self.resumption.is_due(utc_now()):
                     self._log.info("dispatch auto resume", count=self.resumption.step)
-                    self.resumption = self.resumption.resumed()
+                    self.fault, self.resumption = None, self.resumption.resumed()
                     self._say(stages.Event.RESUME)
             elif self.stage is Stage.RUNNING:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
@@ -195,7 +195,6 @@ class HostedSubtask:
         self.changed()
 
     def _end(self, fault: BaseException | None, *, stopped: bool) -> None:
-        self.fault = fault
         if fault is None:
             self._log.info("ended", unit=self.subtask.unit if self.subtask is not None else "starting")
             self._say(stages.Event.REST if stopped else stages.Event.FINISH)
@@ -218,6 +217,7 @@ class HostedSubtask:
         else:
             self._detail = "task can't auto resume: mend what the error tells, then resume-task"
             self._log.error("task can't auto resume", code=error.code)
+        self.fault = fault  # last: who looks without the lock may count on what goes with it
         self._say(stages.Event.FAIL)
 
     @property

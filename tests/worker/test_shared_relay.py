@@ -1,0 +1,127 @@
+"""One relay for all readers of a source: begun by the first, fetched backwards for a late one, purged behind all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from task_runs import newest, wait_until
+from unshard.api.stage import Stage
+from unshard.config.source import SourceConfig
+from unshard.errors import RelayError
+from unshard.model.position import Location, Position
+from unshard.mysql.connection import session
+from unshard.mysql.flavour import identify
+from unshard.testing.servers import MariadbServer
+from unshard.worker.shared_relay import RelayReader, SharedRelay
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def relay(source_server: MariadbServer, tmp_path: Path) -> Iterator[SharedRelay]:
+    database = {"host": "127.0.0.1", "port": source_server.port, "user": "root"}
+    form = {"source-id": "s1", "from": database, "relay-dir": str(tmp_path)}
+    made = SharedRelay.of(SourceConfig.model_validate(form))
+    yield made
+    made.close()
+
+
+def uuid(server: MariadbServer) -> str:
+    with session(server.endpoint, "source") as connection:
+        return identify(connection).uuid
+
+
+def begun(relay: SharedRelay, server: MariadbServer, at: Position) -> RelayReader:
+    reader = relay.reader(Location(at), uuid(server))
+    reader.start()
+    return reader
+
+
+def holds(reader: RelayReader, position: Position) -> None:
+    def there() -> bool:
+        reader.check()
+        return reader.wait_for(position, 0.2)
+
+    wait_until(there, f"relay at {position}")
+
+
+def test_a_later_reader_gets_older_files_and_the_others_read_on(
+    relay: SharedRelay, source_server: MariadbServer, schema: str
+) -> None:
+    first = newest(source_server)
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (b LONGBLOB)")
+    for letter in "abc":
+        source_server.run(f"INSERT INTO {schema}.t VALUES (REPEAT('{letter}', 100000))", "FLUSH BINARY LOGS")
+    early = begun(relay, source_server, newest(source_server))
+    holds(early, newest(source_server))
+    assert early.log.files()[0] == newest(source_server).file
+
+    late = begun(relay, source_server, first)
+    assert relay.unit is not None
+    source_server.run(f"INSERT INTO {schema}.t VALUES ('d')")
+    holds(early, newest(source_server))
+    holds(late, newest(source_server))
+    files = late.log.files()
+    assert files[0] == first.file
+    by_server = {path.name: path.read_bytes() for path in source_server.binlog_files()}
+    for name in files[:-1]:
+        assert late.log.path(name).read_bytes()[30:] == by_server[name][30:]
+
+
+def test_files_that_the_source_has_purged_stop_only_the_reader_that_needs_them(
+    relay: SharedRelay, source_server: MariadbServer
+) -> None:
+    early = begun(relay, source_server, newest(source_server))
+    holds(early, newest(source_server))
+    files = [path.name for path in source_server.binlog_files()]
+    gone = Position(f"{files[0].rpartition('.')[0]}.000000")
+    late = begun(relay, source_server, gone)
+    with pytest.raises(RelayError, match="RELAY-010"):
+        holds(late, newest(source_server))
+    holds(early, newest(source_server))
+
+
+def test_a_paused_relay_lets_its_readers_wait(relay: SharedRelay, source_server: MariadbServer, schema: str) -> None:
+    reader = begun(relay, source_server, newest(source_server))
+    holds(reader, newest(source_server))
+    relay.keep(Stage.PAUSED)
+    assert relay.stage is Stage.PAUSED
+    source_server.run(f"CREATE DATABASE {schema}")
+    begin = time.monotonic()
+    assert not reader.wait_for(newest(source_server), 0.3)
+    assert time.monotonic() - begin >= 0.3
+    reader.check()
+    relay.keep(Stage.STOPPED)
+    holds(reader, newest(source_server))
+
+
+def test_the_last_reader_ends_the_relay_unless_it_is_to_be_kept(
+    relay: SharedRelay, source_server: MariadbServer
+) -> None:
+    readers = [begun(relay, source_server, newest(source_server)) for _ in range(2)]
+    holds(readers[0], newest(source_server))
+    readers[0].stop()
+    assert relay.stage is Stage.RUNNING
+    readers[1].stop()
+    assert relay.stage is Stage.STOPPED
+    relay.keep(Stage.RUNNING)
+    assert relay.stage is Stage.RUNNING
+    begun(relay, source_server, newest(source_server)).stop()
+    assert relay.stage is Stage.RUNNING
+
+
+def test_a_reader_of_a_server_that_is_no_longer_followed_is_told(
+    relay: SharedRelay, source_server: MariadbServer
+) -> None:
+    reader = begun(relay, source_server, newest(source_server))
+    holds(reader, newest(source_server))
+    other = relay.reader(Location(newest(source_server)), "another")
+    other.start()
+    with pytest.raises(RelayError, match="RELAY-008") as raised:
+        reader.check()
+    assert raised.value.values == {"expected": uuid(source_server), "found": "another"}
+    assert reader.wait_for(newest(source_server), 0.2)
