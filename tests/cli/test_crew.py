@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from threading import Barrier, Event
 from typing import Any
 
@@ -14,7 +16,10 @@ from unshard.cli.crew import Crew, Texts
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import SourceError, UnshardError
+from unshard.log import LogSettings, configure, logger
 from unshard.worker.status import SubtaskStatus
+
+TASK_STATE = "dm_worker_task_state"
 
 
 class Stub:
@@ -132,3 +137,22 @@ def test_the_master_within_pauses_resumes_and_stops_the_task() -> None:
         assert running.ended.wait(5)
     running.join()
     assert running.stop.is_set()
+
+
+def test_what_runs_is_seen_in_its_samples_and_each_line_of_the_log_tells_whose_it_is(tmp_path: Path) -> None:
+    begun = Event()
+
+    def works(stop: Event) -> None:
+        logger("sync").info("at work")
+        begun.set()
+        waits(stop)
+
+    configure(LogSettings(tmp_path / "log"))
+    with crew(works) as running:
+        assert begun.wait(5)
+        found = {sample.labels["worker"]: sample for sample in running.samples() if sample.name == TASK_STATE}
+        assert found["worker-s0"].labels == {"task": "t", "source_id": "s0", "worker": "worker-s0"}
+        running.stop.set()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    (line,) = [line for line in lines if line.get("event") == "at work"]
+    assert (line["task"], line["source"], line["worker"]) == ("t", "s0", "worker-s0")

@@ -15,6 +15,7 @@ from unshard.cli.app import app
 from unshard.config import load_source, load_task, plan_subtasks
 from unshard.config.files import load_access, load_process
 from unshard.config.master import MasterConfig
+from unshard.config.worker import WorkerConfig
 from unshard.target.meta import MetaTables
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,8 @@ def test_files_load_without_a_notice(text: str, tmp_path: Path) -> None:
         assert load_access(path).tokens
     elif "master-addr" in keys:
         assert load_process(MasterConfig, path, {}).notices == ()
+    elif "worker-addr" in keys:
+        assert load_process(WorkerConfig, path, {}).notices == ()
     else:
         form = load_source(path) if "source-id" in keys else load_task(path)
         assert form.notices == ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +15,24 @@ from rich.console import Console
 from unshard.cli.guard import FAILED, guarded
 from unshard.cli.monitoring import metrics
 from unshard.ctl.app import ctl
+from unshard.log import LogSettings
+
+
+class Level(StrEnum):
+    """As `log-level` of a master."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class LineForm(StrEnum):
+    """As `log-format` of a master."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 app = typer.Typer(
     name="unshard",
@@ -61,6 +80,13 @@ def run(
     addr: Annotated[
         str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
     ] = "127.0.0.1:0",
+    log_level: Annotated[
+        Level, typer.Option("-L", "--log-level", help="Least weight of a log line.", case_sensitive=False)
+    ] = Level.INFO,
+    log_format: Annotated[LineForm, typer.Option("--log-format", help="Form of a log line.")] = LineForm.JSON,
+    redact: Annotated[
+        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
+    ] = False,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
@@ -70,7 +96,8 @@ def run(
     """
     from unshard.cli.run import run_task
 
-    guarded(lambda: run_task(task, source, log, Console(), wait, auto_resume=auto_resume, addr=addr))
+    how = LogSettings(None, log_level.value, log_format.value, redact)
+    guarded(lambda: run_task(task, source, log, Console(), wait, auto_resume=auto_resume, addr=addr, log=how))
 
 
 @app.command()
@@ -134,6 +161,10 @@ def master(
     store: Annotated[str, typer.Option("--store", metavar="URL", help="Database of several masters.")] = "",
     log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
     log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
+    log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "",
+    redact: Annotated[
+        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
+    ] = False,
     secret_key_path: Annotated[
         str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
     ] = "",
@@ -152,9 +183,11 @@ def master(
         "store": store,
         "log-file": log_file,
         "log-level": log_level,
+        "log-format": log_format,
+        "redact-info-log": redact,
         "secret-key-path": secret_key_path,
     }
-    given = {key: value for key, value in flags.items() if value}
+    given: dict[str, Any] = {key: value for key, value in flags.items() if value}
     guarded(lambda: run_master(config, given, Console(stderr=True)))
 
 
@@ -172,6 +205,10 @@ def worker(
     relay_dir: Annotated[str, typer.Option("--relay-dir", metavar="DIR", help="Folder of relay logs.")] = "",
     log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
     log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
+    log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "",
+    redact: Annotated[
+        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
+    ] = False,
     secret_key_path: Annotated[
         str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
     ] = "",
@@ -191,9 +228,11 @@ def worker(
         "relay-dir": relay_dir,
         "log-file": log_file,
         "log-level": log_level,
+        "log-format": log_format,
+        "redact-info-log": redact,
         "secret-key-path": secret_key_path,
     }
-    given = {key: value for key, value in flags.items() if value}
+    given: dict[str, Any] = {key: value for key, value in flags.items() if value}
     guarded(lambda: run_worker(config, given, Console(stderr=True)))
 
 

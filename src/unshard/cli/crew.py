@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -20,8 +20,10 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.errors import UnshardError
 from unshard.master.service import Master
 from unshard.master.store import Store
+from unshard.metrics import Sample
 from unshard.worker.agent import Agent
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
+from unshard.worker.metrics import host_samples
 from unshard.worker.source_host import Build, Means
 from unshard.worker.status import SubtaskStatus
 
@@ -92,6 +94,11 @@ class Crew:
         names = [config.source_id for config in self.configs]
         hosted = self._hosted
         return [hosted[name].reading() if name in hosted else SubtaskStatus(name, "starting") for name in names]
+
+    def samples(self) -> Iterator[Sample]:
+        """Every series of the workers. Any thread may ask."""
+        for agent in tuple(self._agents.values()):
+            yield from host_samples(agent.name, agent.host)
 
     def broken_off(self) -> list[str]:
         """The sources whose batch in hand a stop did not wait for."""

@@ -14,13 +14,11 @@ from unshard.config.cipher import use_key
 from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
 from unshard.config.secret import read_secret
-from unshard.log import LogSettings, configure
-from unshard.master.metrics import master_samples
+from unshard.log import configure
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
-from unshard.web.observe import observing
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
 
@@ -32,7 +30,7 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
     config = load_process(MasterConfig, file or "", given)
     for notice in config.notices:
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
-    configure(LogSettings(Path(config.log_file) if config.log_file else None, config.log_level, config.log_format))
+    configure(config.log_settings)
     use_key(config.secret_key_path)
     links = WorkerLinks(config, "https" if config.ssl_cert else "http", config.rpc_timeout)
     master = Master(
@@ -44,11 +42,7 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
         own=shown(config),
         level_of=links.level_of,
     )
-    server = WebServer(
-        master_app(master, AuditLog(config.audit_log), links.client, [observing(lambda: master_samples(master))]),
-        config,
-        config.master_addr,
-    )
+    server = WebServer(master_app(master, AuditLog(config.audit_log), links.client), config, config.master_addr)
     master.advertise(config.advertise_addr or server.address)
     stop = Event()
     with stopped_by_signal(stop):

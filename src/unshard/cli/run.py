@@ -6,6 +6,7 @@ import shlex
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -20,7 +21,6 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure
-from unshard.master.service import Master
 from unshard.spark.session import spark_session
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
@@ -41,6 +41,7 @@ def run_task(
     *,
     auto_resume: bool = False,
     addr: str = "127.0.0.1:0",
+    log: LogSettings | None = None,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
@@ -51,13 +52,13 @@ def run_task(
     for notice in (*task.notices, *(notice for source in sources for notice in source.notices)):
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
-    configure(LogSettings(log_file))
+    configure(replace(log or LogSettings(), file=log_file))
     _check(task, configs, console)
     where, spark_log = task.spark, log_file.with_suffix(".spark.log")
     with spark_session(where.url, where.conf, spark_log, python=where.python, archives=where.archives) as spark:
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
         crew = Crew(configs, texts, builder(lambda config: spark), wait_on_stop, resumes=auto_resume)
-        with _signals(crew.stop, console), crew, _served(crew.master, addr, log_file.with_suffix(".addr"), console):
+        with _signals(crew.stop, console), crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
             show(console, crew.readings, crew.ended)
         try:
             crew.join()
@@ -70,13 +71,13 @@ def run_task(
 
 
 @contextmanager
-def _served(master: Master, addr: str, file: Path, console: Console) -> Iterator[None]:
-    """The API of a master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
+def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[None]:
+    """The API of the crew's master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
     links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
-    server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), addr)
+    server = WebServer(master_app(crew.master, AuditLog(""), links.client, crew.samples), ListenerConfig(), addr)
     server.start()
     try:
-        master.advertise(server.address)
+        crew.master.advertise(server.address)
         file.write_text(f"{server.address}\n", encoding="utf-8")
         console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
         yield

@@ -13,10 +13,9 @@ from unshard.cli.stopping import stopped_by_signal
 from unshard.config.cipher import use_key
 from unshard.config.files import load_process
 from unshard.config.worker import WorkerConfig
-from unshard.log import LogSettings, configure
+from unshard.log import configure
 from unshard.web.audit import AuditLog
 from unshard.web.master_link import HttpMasterLink
-from unshard.web.observe import observing
 from unshard.web.server import WebServer
 from unshard.web.worker_app import worker_app
 from unshard.worker.agent import Agent
@@ -35,21 +34,14 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
     config = load_process(WorkerConfig, file or "", given)
     for notice in config.notices:
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
-    configure(
-        LogSettings(
-            Path(config.log_file) if config.log_file else None,
-            config.log_level,
-            config.log_format,
-            config.redact_info_log,
-        )
-    )
+    configure(config.log_settings)
     use_key(config.secret_key_path)
     link = HttpMasterLink(config.masters, config)
     engine = Engine(Path(config.spark_log).absolute())
     means = Means(config.name, builder(engine.session), config.wait_time_on_stop, config.relay_dir)
     agent = Agent("", link, means)
-    routers = [observing(lambda: host_samples(agent.name, agent.host))]
-    server = WebServer(worker_app(agent, AuditLog(config.audit_log), routers), config, config.worker_addr)
+    app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host))
+    server = WebServer(app, config, config.worker_addr)
     agent.advertise(config.advertise_addr or server.address)
     stop = Event()
     with stopped_by_signal(stop):

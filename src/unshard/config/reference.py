@@ -13,6 +13,7 @@ from unshard.config.master import MasterConfig
 from unshard.config.section import Later, NoEffect, Section, Unit, written
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
+from unshard.config.worker import WorkerConfig
 
 _INTRO = """# Task and source files
 
@@ -32,6 +33,7 @@ _TITLES = (
     (TaskConfig, "Task file"),
     (SourceConfig, "Source file"),
     (MasterConfig, "Master file"),
+    (WorkerConfig, "Worker file"),
     (CtlConfig, "File of ctl"),
 )
 

@@ -29,7 +29,6 @@ class WorkerConfig(ListenerConfig, LogConfig):
     spark_log: str = Field(
         default="spark.log", min_length=1, description="Ours: file that Spark and its JVM write their lines to."
     )
-    redact_info_log: bool = Field(default=False, description="Write ? in the log in place of values of rows.")
     wait_time_on_stop: Seconds = Field(
         default=10.0, ge=0, description="Ours: time that a pause or a stop gives the batch in hand to end."
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpx
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from pydantic import ValidationError
 
 from unshard.api.orders import Beat, Orders
@@ -15,7 +15,9 @@ from unshard.api.verbs import Request as Verb
 from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.answers import Answer, refused
+from unshard.master.metrics import master_samples
 from unshard.master.service import Master
+from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
@@ -32,9 +34,13 @@ _LED = frozenset({"CLUSTER-001", "CLUSTER-002"})
 
 
 def master_app(
-    master: Master, audit: AuditLog, clients: Callable[[str], httpx.Client], routers: Iterable[APIRouter] = ()
+    master: Master,
+    audit: AuditLog,
+    clients: Callable[[str], httpx.Client],
+    others: Callable[[], Iterable[Sample]] = tuple,
 ) -> FastAPI:
-    """The application of one master. `clients` gives the client of another process, by its address."""
+    """The application of one master. `clients` gives the client of another process, by its address; `others` is what
+    `/metrics` shows beside the master's own."""
     app = guarded_app("Unshard master", audit=audit)
     app.router.route_class = LeaderRoute
     app.state.clients = clients
@@ -48,9 +54,13 @@ def master_app(
         """A worker's sign of life; its orders."""
         return master.beat(beat)
 
+    def samples() -> Iterator[Sample]:
+        yield from master_samples(master)
+        yield from others()
+
     rest = (source_routes, template_routes, task_routes, cluster_routes, gateway_routes)
     document = document_routes(app.openapi)
-    for router in (audit_routes(), observing(lambda: ()), *(made(master) for made in rest), document, *routers):
+    for router in (audit_routes(), observing(samples), *(made(master) for made in rest), document):
         app.include_router(router)
     return app
 

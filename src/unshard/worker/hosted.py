@@ -42,6 +42,7 @@ class HostedSubtask:
     config: SubtaskConfig
     build: Callable[[SubtaskConfig], Subtask]
     changed: Callable[[], None]
+    worker: str = ""
     wait_on_stop: float = WAIT_ON_STOP_SECONDS
     resumes: bool = True
     stage: Stage = Stage.NEW
@@ -173,7 +174,7 @@ class HostedSubtask:
 
     def _run_named(self, stop: Event) -> None:
         """The thread of a run: every line of its log tells whose it is."""
-        with fields(task=self.order.task, source=self.source):
+        with fields(task=self.order.task, source=self.source, worker=self.worker):
             self._run(stop)
 
     def _run(self, stop: Event) -> None:
@@ -222,7 +223,7 @@ class HostedSubtask:
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]
-        return logger("worker", source=self.source, task=self.order.task)
+        return logger("worker", source=self.source, task=self.order.task, worker=self.worker)
 
 
 def _bug(fault: BaseException, source: str) -> ClusterError:

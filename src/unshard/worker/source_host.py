@@ -151,6 +151,7 @@ class SourceHost:
                 config,
                 partial(_built, self.means.build, self.relay),
                 self.changed,
+                self.means.worker,
                 self.means.wait_on_stop,
                 resumes=self.means.resumes,
             )
