@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from unshard.model.position import Location
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
-from unshard.sync.follow import Complete, Log, Rows, next_work
+from unshard.sync.follow import Complete, Log, Rows, Work, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.leave_out import as_kept, leave_out, take_up
@@ -52,28 +53,29 @@ class Resyncer:
         assert resync is not None
         work = next_work(log, resync.begin, resync.end.position, budget, self.source)
         end = work.end if work is not None else resync.end
-        rows = self._rows(work, log) if isinstance(work, Rows | Complete) else None
+        rows = self._rows(work, log)
         tables = self._tables(rows, resync, group) if rows is not None else ()
         after = group.resynced(end, at)
         if rows is None or not tables:
             self._come_to(group, after)
             return
         journal = self.standing.journal
-        safe = not self.standing.delivery.exactly_once
+        exact = self.standing.delivery.exactly_once
+        safe = not exact or bool(self.standing.safe.reasons(rows.begin, time.monotonic()))
         where = Where(source=self.source, position=str(rows.begin))
         partial = rows.extent.partial_images
         check_repeatable(tables, self.standing.delivery, where, safe=safe, partial_images=partial)
         plan = self.planner.plan(rows, tables, journal.epoch, journal.batch_id + 1, safe=safe)
         plan = leave_out(plan, rows, operators, journal)
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
-        if safe:
-            account = self.applied(replace(plan, receipts=False), rows)
-            journal.owe(Account(account.tables))
-            self.standing.move(at, also=self.groups.put(after))
-        else:
+        if exact:
             form = {**plan.to_json(), "xid": rows.xid, "group": [group.target.schema, group.target.table]}
             journal.open(Location(rows.begin, resync.begin.gtid), end, form, plan.shape.partitions)
             self._close(plan, rows, after)
+        else:
+            account = self.applied(replace(plan, receipts=False), rows)
+            journal.owe(Account(account.tables))
+            self.standing.move(at, also=self.groups.put(after))
 
     def again(self, batch: OpenBatch, log: Log, operators: Iterable[Operator]) -> None:
         """Bring a batch of a re-sync to its end that an earlier process left open, by the same plan.
@@ -83,10 +85,11 @@ class Resyncer:
         group = self.groups.keeper.group(TableName(*batch.plan["group"]))
         resync = group.resync(self.standing.at)
         work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
-        if resync is None or not isinstance(work, Rows | Complete) or work.end.position != batch.end:
+        found = self._rows(work, log)
+        if resync is None or found is None or found.end.position != batch.end:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         end = Location(batch.end, batch.plan["end_gtid"])
-        rows = replace(self._rows(work, log), end=end)
+        rows = replace(found, end=end)
         tables = as_kept(self._tables(rows, resync, group), batch.plan)
         journal = self.standing.journal
         plan = self.planner.plan_again(rows, tables, journal.epoch, batch.batch_id, batch.plan)
@@ -105,10 +108,12 @@ class Resyncer:
         else:
             self.standing.move(self.standing.at, also=self.groups.put(after))
 
-    def _rows(self, work: Rows | Complete, log: Log) -> Rows:
+    def _rows(self, work: Work | None, log: Log) -> Rows | None:
         """The rows of a stretch, or of a prepared transaction whose commit it is; none were kept of its prepare."""
         if isinstance(work, Rows):
             return work
+        if not isinstance(work, Complete) or not work.completed.committed:
+            return None
         found = look_back(log, work, self.source)
         if found is None:
             raise no_prepare(work, self.source)

@@ -1,0 +1,51 @@
+"""Changes that wait for a sharding DDL, of kinds that are read in another way than plain rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from shard_runs import Shards
+from task_runs import TaskRun
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+def test_prepared_transactions(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """What is committed arrives, what is rolled back does not; an ordinary transaction goes over both tables."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        for number, end in enumerate(("COMMIT", "ROLLBACK"), 1):
+            xid = f"'{schema} {number}'"
+            rows = [
+                f"INSERT INTO {shards.at(table)} (id, v) VALUES ({shards.id('s1', table, number)}, '{end}')"
+                for table in (0, 1)
+            ]
+            source_server.run(f"XA START {xid}", *rows, f"XA END {xid}", f"XA PREPARE {xid}", f"XA {end} {xid}")
+        run.catch_up()
+        assert len(shards.merged_rows()) == 3
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.settle(run)
+
+
+def test_safe_mode(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """A held row that the target has already is replaced, as all others are."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, syncer={"safe-mode": True})
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        target_server.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.settle(run)
