@@ -13,17 +13,14 @@ from typing import Any
 
 from unshard.crash_point import reach
 from unshard.ddl.carry_out import carry_out
-from unshard.ddl.given import parse_given
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import unmarked
-from unshard.ddl.online import Kept, OnlineDdl, Records
-from unshard.ddl.parse import classify
-from unshard.ddl.pieces import Piece, Rules, pieces
+from unshard.ddl.online import Kept, Records
+from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import Prepared, for_target, prepare
 from unshard.ddl.scratch import drop_leftovers
-from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Kind, Skipped
+from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import Changes, SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
@@ -34,11 +31,11 @@ from unshard.shard.group import ShardingGroup
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
-from unshard.sync.logged import SourceTraits, from_form, logged_context, to_form
+from unshard.sync.logged import SourceTraits, from_form, to_form
 from unshard.sync.ownership import Ownership
 from unshard.sync.sharded import ShardedStatements, statements_of
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
-from unshard.sync.statement_filter import classify_logged, judge_and_log
+from unshard.sync.wanted import StatementReader, Wanted
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.operators import Op, Operator
 from unshard.target.receipts import OpenBatch
@@ -70,8 +67,10 @@ class Statements:
     _locations: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
+    _reader: StatementReader = field(init=False)
 
     def __post_init__(self) -> None:
+        self._reader = StatementReader(self.source, self.traits, self.tracker, self.rules, self.events)
         self._names |= self.upstream
 
     def tidy(self, connection: Any) -> None:
@@ -144,7 +143,7 @@ class Statements:
         where = Where(source=self.source, position=str(work.begin))
         operator = journal.operator_in(work.begin, work.end.position)
         if operator is None:
-            wanted = self._own(work, where, unlocked=unlocked)
+            wanted = self._reader.own(work, where, self.after, unlocked=unlocked)
             if self.sharded is not None:
                 return self._share(self.sharded, work, at, journal, wanted, again)
             self._refuse_sharding(wanted.found, journal)
@@ -165,7 +164,7 @@ class Statements:
         work: Ddl,
         at: Location,
         journal: Journal,
-        wanted: _Wanted,
+        wanted: Wanted,
         again: OpenBatch | None,
     ) -> bool:
         """What is done of a statement at once, and what waits until all tables of its group have it."""
@@ -231,22 +230,22 @@ class Statements:
 
     def _operated(
         self, work: Ddl, where: Where, operator: Operator, journal: Journal, *, unlocked: bool
-    ) -> tuple[_Wanted, Prepared]:
+    ) -> tuple[Wanted, Prepared]:
         """What an operator makes of a statement: what it gives is run first, and of itself nothing but for inject.
 
         The source ran the statement and nothing else, so it is tracked in any case; only where it can't be, what is
         given is tracked in its place, as DM does.
         """
-        given = [piece for text in operator.sqls for piece in self._given(text, work, where)]
-        own = _Wanted()
+        given = [piece for text in operator.sqls for piece in self._reader.given(text, work, where)]
+        own = Wanted()
         rules = replace(self.rules, marks=unmarked)
         try:
             if operator.op is Op.INJECT:
                 rules = self.rules
-                own = self._own(work, where, unlocked=unlocked)
+                own = self._reader.own(work, where, self.after, unlocked=unlocked)
                 self._refuse_sharding(own.found, journal)
             else:
-                own = self._followed(work, where, rules)
+                own = self._reader.followed(work, where, rules)
             found = (*(replace(piece, tracked=False) for piece in given), *own.found)
             return own, self._prepared(work, found, rules, journal)
         except DdlError as error:
@@ -258,52 +257,13 @@ class Statements:
         note = f"the structure behind the statement could not be found out: {failure.code} {failure.cause}"
         log = logger("sync", source=self.source)
         log.warning("tracked by what an operator gives", position=str(work.begin), op=str(operator.op), note=note)
-        return _Wanted(note=note), prepared
-
-    def _given(self, text: str, work: Ddl, where: Where) -> tuple[Piece, ...]:
-        """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
-
-        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema.
-        """
-        context = replace(logged_context(work.statement, self.traits, where), schema="")
-        return pieces(parse_given(text, context), replace(self.rules, online=OnlineDdl()), self.tracker.get)
-
-    def _followed(self, work: Ddl, where: Where, rules: Rules) -> _Wanted:
-        """The statement as it is tracked, with nothing of it to run."""
-        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
-        if isinstance(parsed, Skipped) or self.tracker.without_effect(parsed):
-            return _Wanted()
-        found = pieces(parsed, rules, self.tracker.get)
-        return _Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+        return Wanted(note=note), prepared
 
     def _prepared(self, work: Ddl, found: Sequence[Piece], rules: Rules, journal: Journal) -> Prepared:
         if not found:
             return Prepared({}, None)
         begin, end = work.begin, work.end.position
         return journal.on_target(lambda c: prepare(c, found, self.tracker, rules, begin, end))
-
-    def _own(self, work: Ddl, where: Where, *, unlocked: bool) -> _Wanted:
-        """Of the statement itself."""
-        parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
-        if isinstance(parsed, Skipped):
-            logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
-            return _Wanted()
-        if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
-            values = {"number": work.statement.query.error_code}
-            raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        own = set(self.rules.online.real_names(parsed))
-        copied = {name for name in own if self.after.get(name, work.begin) > work.begin}
-        if copied == own != set():
-            return _Wanted(online=self.rules.online.forgotten(parsed))
-        if copied:
-            raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
-        online = self.rules.online.changes(parsed, self.rules.allows)
-        if unlocked:
-            self._refuse_during_dump(parsed, where)
-        if self.tracker.without_effect(parsed):
-            return _Wanted()
-        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
-        return _Wanted(pieces(parsed, rules, self.tracker.get), online)
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""
@@ -372,13 +332,6 @@ class Statements:
         self.tracker.apply(changes)
         self._note(changes)
 
-    def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
-        if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):
-            return
-        for name in ddl.tables:
-            if self.tracker.knows(name) and self.rules.allows(name):
-                raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
-
     def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
         """Raises SyncError SYNC-011 where what is to be run would change tables of others too."""
         for ddl in (part for piece in found for part in piece.run):
@@ -389,12 +342,3 @@ class Statements:
     def _is_merged(self, target: TableName) -> bool:
         """Whether more than one source table, of any source, lands in that target table."""
         return self.names_in(target) + self.ownership.others(target) > 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
-
-    found: tuple[Piece, ...] = ()
-    online: Records = field(default_factory=dict)
-    note: str = ""

@@ -3,8 +3,8 @@
 With `delivery: at-least-once` batches have no plan and no receipts in the target, and the checkpoint is moved every
 interval; whatever was applied behind it is applied again after a crash, in safe mode (`safe_mode`).
 
-It only wires: what comes next (`follow`), who is written how (`tables`), the batch (`plan`, run by Spark through
-`run_batch`), statements (`statement`), and the driver's durable writes (`journal`).
+It only wires: what comes next (`follow`), changes of rows (`rows`), statements (`statement`), sharding DDL (`groups`,
+`resync`), and the driver's durable writes (`journal`).
 """
 
 from __future__ import annotations
@@ -16,36 +16,30 @@ from functools import partial
 from threading import Event
 
 from unshard.crash_point import reach
-from unshard.errors import SyncError, TargetError, UnshardError, Where
-from unshard.log import fields, logger
+from unshard.errors import SyncError, UnshardError, Where
+from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync import safe_mode
-from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.batch import BatchPlan
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
-from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
-from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.groups import Next, ShardingGroups
 from unshard.sync.journal import Journal
-from unshard.sync.leave_out import as_kept, leave_out, located, take_up
-from unshard.sync.ledger import Account, Report, balance
+from unshard.sync.ledger import Report
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
-from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
-from unshard.sync.prepared import PreparedXas, look_back, no_prepare
-from unshard.sync.reread import rows_again, rows_end
+from unshard.sync.prepared import PreparedXas
+from unshard.sync.reread import rows_end
 from unshard.sync.resync import Resyncer
+from unshard.sync.rows import RowBatches
 from unshard.sync.safe_mode import Delivery
 from unshard.sync.standing import Standing
 from unshard.sync.statement import Statements
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
-from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
 from unshard.target.takeover import refuse_unfinished
-
-WHOLE = 1 << 62
 
 
 @dataclass(slots=True)
@@ -63,13 +57,11 @@ class SyncUnit:
     flush_seconds: float
     delivery: Delivery = field(default_factory=Delivery)
     meter: Meter = field(default_factory=Meter)
-    _flow: Flow = field(default_factory=Flow)
-    _prepared: PreparedXas = field(init=False)
+    _batches: RowBatches = field(init=False)
     _standing: Standing = field(init=False)
     groups: ShardingGroups | None = None
     _place: Position = ANY
     _sure: bool = True
-    _operators: tuple[Operator, ...] = ()
     _left_open: OpenBatch | None = None
     _upstream: str | None = None
     _crossing: bool = False
@@ -79,6 +71,7 @@ class SyncUnit:
         self._standing = Standing(
             self.source, self.journal, self.statements.take_changes, self.flush_seconds, self.delivery, self.meter
         )
+        self._batches = RowBatches(self._standing, self.planner, self.rules, self.run_batch)
 
     def begin(self, start: Checkpoint | None) -> None:
         """Take the source over and go to its checkpoint, or make `start` its first one, durably.
@@ -116,7 +109,7 @@ class SyncUnit:
 
     def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)
-        self._prepared = PreparedXas(self.source, self.journal.prepared())
+        self._batches.prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
         self.statements.restore(checkpoint)
         self.rules.begin(self.statements.after)
@@ -151,10 +144,10 @@ class SyncUnit:
         if not self._await(ANY, stop):
             return
         batch, before = self._left_open, self._upstream
-        self._operators = self.journal.operators()
+        self._batches.operators = self.journal.operators()
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != "ddl":
-            self._read = self.relay.earlier(str(before), needed_by(batch, self._prepared.known))
+            self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
         if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
             self._finish(batch, stop)
         self._read = self.relay
@@ -171,7 +164,7 @@ class SyncUnit:
             self.groups.refuse_unresolved()
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
-        names = translate(Names(checkpoint, self._prepared.known), before, self.relay, self.source, stop)
+        names = translate(Names(checkpoint, self._batches.prepared.known), before, self.relay, self.source, stop)
         if names is None:
             return
         self._crossing = True  # an error leaves open whose names stand: nothing may be written behind it
@@ -189,7 +182,9 @@ class SyncUnit:
         if self.groups is not None and self._unresolved(self.groups):
             self.meter.behind = False
             return
-        work = next_work(self._read.log, self._standing.at, self._read.written, self._flow.budget_bytes, self.source)
+        work = next_work(
+            self._read.log, self._standing.at, self._read.written, self._batches.flow.budget_bytes, self.source
+        )
         if work is None:
             self._wait()
         else:
@@ -213,13 +208,13 @@ class SyncUnit:
             standing.move(standing.at, also=groups.resolve(group, standing.at))
         else:
             self.meter.doing = "re-sync"
-            self._resyncer(groups).step(group, self._read.log, self._flow.budget_bytes, self._operators)
+            self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, self._batches.operators)
             return True
         self.rules.forget(group.tables)
         return True
 
     def _resyncer(self, groups: ShardingGroups) -> Resyncer:
-        return Resyncer(self.source, groups, self.planner, self.rules, self._standing, self._applied)
+        return Resyncer(self.source, groups, self.planner, self.rules, self._standing, self._batches.applied)
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
@@ -227,7 +222,7 @@ class SyncUnit:
             self._place, self._sure = work.begin, not isinstance(work, Rows) or work.extent.transactions == 1
         match work:
             case Rows():
-                self._apply(work)
+                self._batches.apply(work)
             case Ddl():
                 self.meter.doing = "statement"
                 self._state(work)
@@ -235,11 +230,11 @@ class SyncUnit:
                 self._standing.arrive(end)
             case Prepare():
                 reach("sync-prepare-before")
-                self._standing.cross_xa(work.end, prepared=self._prepared.record(work, self._standing.at.gtid))
+                self._standing.cross_xa(work.end, prepared=self._batches.prepared.record(work, self._standing.at.gtid))
                 reach("sync-prepare-after")
             case Complete():
                 self.meter.doing = "XA"
-                self._complete(work)
+                self._batches.complete(work, self._read.log)
 
     def _state(self, work: Ddl) -> None:
         standing = self._standing
@@ -253,76 +248,6 @@ class SyncUnit:
             standing.arrived_durably(work.end)
         else:
             standing.arrive(work.end)
-
-    def _apply(self, work: Rows) -> None:
-        tables = self._tables(work)
-        if tables:
-            self.meter.doing = "batch"
-            safe = self._is_safe(work, tables)
-            plan = self.planner.plan(work, tables, self.journal.epoch, self.journal.batch_id + 1, safe=safe)
-            plan = leave_out(plan, work, self._operators, self.journal)
-            refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
-            if self.delivery.exactly_once:
-                begin = Location(work.begin, self._standing.at.gtid)
-                self.journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
-                self._run(plan, work)
-            else:
-                self._run_at_least_once(replace(plan, receipts=False), work)
-        else:
-            plan = self.planner.plan(work, (), self.journal.epoch, 0)
-            account = pass_over(plan, self.rules.passes_over, Where(source=self.source, position=str(plan.begin)))
-            self.journal.owe(account)
-            extent = work.extent
-            self.meter.passed(account, time.monotonic(), transactions=extent.transactions, size=extent.size)
-            if work.xid:
-                self._standing.cross_xa(work.end, xid=work.xid)
-        self._standing.arrive(work.end)
-
-    def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
-        """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
-        now = time.monotonic()
-        self._standing.safe = self._standing.safe.first_change(now)
-        reasons = self._standing.safe.reasons(work.begin, now)
-        self.meter.safe_mode = "; ".join(reasons)
-        where = Where(source=self.source, position=str(work.begin))
-        partial = work.extent.partial_images
-        safe_mode.check_repeatable(tables, self.delivery, where, safe=bool(reasons), partial_images=partial)
-        return bool(reasons)
-
-    def _run_at_least_once(self, plan: BatchPlan, work: Rows) -> None:
-        """A batch without plan and receipts: only the next checkpoint tells that it is done."""
-        self._standing.apply_in_doubt(work.begin, work.end)
-        try:
-            account = self._applied(plan, work)
-        except (SyncError, TargetError) as error:
-            if not error.retryable or work.extent.partial_images:
-                raise
-            account = self._applied(replace(plan, safe=True), work)
-        self._standing.in_hand = None
-        self.journal.owe(account)
-        if work.xid:
-            self._standing.cross_xa(work.end, xid=work.xid)
-
-    def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
-        extent = work.extent
-        plans = self.rules.plans(extent.tables, work.begin, partial_images=extent.partial_images)
-        # a snapshot behind the commit of prepared rows has all of them, one before it none, wherever they lie
-        return tuple(plan for plan in plans if plan.after is None) if work.xid else plans
-
-    def _complete(self, work: Complete) -> None:
-        """The end of a prepared transaction: its rows are applied now, or never."""
-        xid = work.completed.xid
-        if work.completed.committed and xid not in self._prepared.known:
-            found = look_back(self._read.log, work, self.source)
-            if found is None:
-                raise no_prepare(work, self.source)
-            self._prepared.known[xid] = found
-            self._standing.cross_xa(self._standing.at, prepared=found)
-        if work.completed.committed:
-            self._apply(self._prepared.rows(self._read.log, work))
-        else:
-            self._standing.cross_xa(work.end, xid=xid)
-        self._prepared.known.pop(xid, None)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
@@ -339,51 +264,14 @@ class SyncUnit:
         if "group" in batch.plan:
             assert self.groups is not None
             if self._await(batch.end, stop):
-                self._resyncer(self.groups).again(batch, self._read.log, self._operators)
+                self._resyncer(self.groups).again(batch, self._read.log, self._batches.operators)
             return
         xid = batch.plan.get("xid")
         if not self._await(batch.end if xid else rows_end(batch), stop):
             return
-        log = self._read.log
-        work = self._prepared.rows_again(log, batch) if xid else rows_again(log, batch, self.source)
+        work = self._batches.work_again(batch, self._read.log)
         self._place, self._sure = work.begin, work.extent.transactions == 1
-        tables = as_kept(self._tables(work), batch.plan)
-        plan = self.planner.plan_again(work, tables, self.journal.epoch, batch.batch_id, batch.plan)
-        self._run(take_up(plan, work, self._operators, batch.plan, self.journal), work)
-        self._prepared.known.pop(work.xid, None)
-        self._standing.arrive(work.end)
-
-    def _run(self, plan: BatchPlan, work: Rows) -> None:
-        account = self._applied(plan, work)
-        self._standing.close(work.end, account, work.xid)
-
-    def _applied(self, plan: BatchPlan, work: Rows) -> Account:
-        """Run the batch; what became of all of it, which adds up. Lines of the log tell meanwhile which batch it is."""
-        with fields(batch=f"{plan.epoch}/{plan.batch_id}"):
-            return self._in_balance(plan, work)
-
-    def _in_balance(self, plan: BatchPlan, work: Rows) -> Account:
-        where = Where(source=self.source, position=f"{plan.begin} to {plan.end}")
-        begun = time.monotonic()
-        try:
-            reports = self.run_batch(plan)
-        except UnshardError as error:
-            raise located(plan, error).at(source=self.source, position=where.position) from error
-        seconds = time.monotonic() - begun
-        self._flow = self._flow.after(work.extent.size, seconds)
-        self.meter.batch_seconds.observe(seconds)
-        total, skipped = balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)
-        targets = plan.targets()
-        named = {str(targets[target].name): entry for target, entry in total.items()}
-        for name, entry in named.items():
-            if entry.missing:
-                log = logger("sync", source=self.source, table=name, binlog=str(where.position))
-                log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
-        account = Account(named, by_rule(skipped, self.rules.passes_over))
-        counts = {"transactions": work.extent.transactions, "size": work.extent.size}
-        self.meter.applied(account, work.extent.last_timestamp, time.monotonic(), **counts)
-        self.meter.spent(report.seconds for report in reports)
-        return account
+        self._batches.again(batch, work)
 
     def _wait(self) -> None:
         self.meter.doing = "waiting"

@@ -1,0 +1,92 @@
+"""What a statement of the log, or one that an operator gives, asks for: pieces to run and to track."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from unshard.ddl.given import parse_given
+from unshard.ddl.online import OnlineDdl, Records
+from unshard.ddl.parse import classify
+from unshard.ddl.pieces import Piece, Rules, pieces
+from unshard.ddl.statement import Ddl as Parsed
+from unshard.ddl.statement import Kind, Skipped
+from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import SyncError, Where
+from unshard.log import logger
+from unshard.model.position import Position
+from unshard.model.table import TableName
+from unshard.sync.follow import Ddl
+from unshard.sync.logged import SourceTraits, logged_context
+from unshard.sync.statement_filter import classify_logged, judge_and_log
+from unshard.transform.event_filter import EventFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
+
+    found: tuple[Piece, ...] = ()
+    online: Records = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReader:
+    """Filters, routes and splits statements; changes nothing."""
+
+    source: str
+    traits: SourceTraits
+    tracker: SchemaTracker
+    rules: Rules
+    events: EventFilter
+
+    def given(self, text: str, work: Ddl, where: Where) -> tuple[Piece, ...]:
+        """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
+
+        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema.
+        """
+        context = replace(logged_context(work.statement, self.traits, where), schema="")
+        return pieces(parse_given(text, context), replace(self.rules, online=OnlineDdl()), self.tracker.get)
+
+    def followed(self, work: Ddl, where: Where, rules: Rules) -> Wanted:
+        """The statement as it is tracked, with nothing of it to run."""
+        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        if isinstance(parsed, Skipped) or self.tracker.without_effect(parsed):
+            return Wanted()
+        found = pieces(parsed, rules, self.tracker.get)
+        return Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+
+    def own(self, work: Ddl, where: Where, after: Mapping[TableName, Position], *, unlocked: bool) -> Wanted:
+        """What the statement itself asks for; `after` has the tables whose structure is of a later place.
+
+        Raises SyncError SYNC-013, SYNC-014, SYNC-047.
+        """
+        parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
+        if isinstance(parsed, Skipped):
+            logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
+            return Wanted()
+        if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
+            values = {"number": work.statement.query.error_code}
+            raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
+        own = set(self.rules.online.real_names(parsed))
+        copied = {name for name in own if after.get(name, work.begin) > work.begin}
+        if copied == own != set():
+            return Wanted(online=self.rules.online.forgotten(parsed))
+        if copied:
+            raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
+        online = self.rules.online.changes(parsed, self.rules.allows)
+        if unlocked:
+            self._refuse_during_dump(parsed, where)
+        if self.tracker.without_effect(parsed):
+            return Wanted()
+        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
+        return Wanted(pieces(parsed, rules, self.tracker.get), online)
+
+    def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
+        if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):
+            return
+        for name in ddl.tables:
+            if self.tracker.knows(name) and self.rules.allows(name):
+                raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])
