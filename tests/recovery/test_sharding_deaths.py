@@ -1,55 +1,116 @@
-"""A sharding DDL, killed behind each of its durable writes in turn: it is resolved, and every change applied once."""
+"""A sharding DDL that dies behind each of its durable writes in turn: it is resolved, and every change applied once."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from pyspark.sql import SparkSession
 
 from shard_runs import Shards
-from task_runs import Command
+from task_runs import Command, TaskRun
+from unshard import crash_point
+from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import exactly_once, row_events
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 
-PLACES = (
+ENDS = (
+    "sync-move-before",
+    "sync-move-after",
+    "sync-move-before:2",
     "sync-move-after:2",
+    "shard-report-before",
     "shard-report-after",
+    "sync-open-before",
+    "sync-open-after",
+    "ddl-execute-before",
     "ddl-execute-after",
-    "sync-close-after:1",
-    "sync-chunk-commit:1",
+    "ddl-noted",
+    "sync-close-before",
+    "sync-close-after",
+    "sync-open-before:2",
+    "sync-open-after:2",
+    "sync-close-before:2",
     "sync-close-after:2",
 )
+"""Of the driver: an error there leaves in the target what a kill would, and a run in a thread costs no JVM."""
+KILLS = ("ddl-execute-after", "sync-chunk-commit:1")
 
 
-def test_every_death_leaves_every_change_applied_once(
-    source: MariadbServer, target: MariadbServer, tmp_path: Path
-) -> None:
-    shards = Shards("life", {"s1": source}, target, tmp_path, syncer={"compact": False, "batch": 2})
-    files = shards.files()
-    with Command(files) as command:
-        command.catch_up()
-        command.interrupt()
-        assert command.wait() == 0, command.text
-    for number, place in enumerate(PLACES):
-        shards.alter("s1", 0, f"ADD COLUMN c_{number} INT")
-        for row in range(5):
-            shards.insert("s1", 0, 10 * (number + 1) + row, **{f"c_{number}": str(row)})
-        shards.alter("s1", 1, f"ADD COLUMN c_{number} INT")
-        shards.update("s1", 1, 0, f"c_{number} = {number}")
-        with Command(files, crash_at=place) as command:
-            command.dies(place)
-    with Command(files) as command:
-        shards.wait_applied()
-        command.interrupt()
-        assert command.wait() == 0, command.text
+def change(shards: Shards, number: int) -> None:
+    """Both shards get a column, with changes of both structures around it."""
+    shards.alter("s1", 0, f"ADD COLUMN c_{number} INT")
+    for row in range(5):
+        shards.insert("s1", 0, 10 * (number + 1) + row, **{f"c_{number}": str(row)})
+    shards.alter("s1", 1, f"ADD COLUMN c_{number} INT")
+    shards.update("s1", 1, 0, f"c_{number} = {number}")
+
+
+def assert_each_once(shards: Shards, source: MariadbServer, target: MariadbServer) -> None:
     assert shards.merged_rows() == shards.expected()
-    merged = TableName("life_all", "t")
-    done = row_events(source, [TableName("life_s", f"t_{table}") for table in (0, 1)])
+    merged = TableName(f"{shards.name}_all", "t")
+    done = row_events(source, [TableName(f"{shards.name}_s", f"t_{table}") for table in (0, 1)])
     wanted = sum((Counter({replace(event, table=merged): times}) for event, times in done.items()), Counter())
     against = exactly_once(wanted, row_events(target, [merged]))
     assert not against, "\n".join(against)
+
+
+@pytest.fixture
+def shards(source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> Shards:
+    return Shards(schema, {"s1": source}, target, tmp_path, syncer={"compact": False, "batch": 2})
+
+
+def ended(shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, place: str) -> bool:
+    """Run until the driver ends at that place; whether it came there."""
+
+    def end() -> NoReturn:
+        raise EngineError("ENGINE-010", cause=place)
+
+    crash_point._reached.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(crash_point, "_die", end)
+        patch.setenv(crash_point.AT, place)
+        patch.delenv(crash_point.MARKER, raising=False)
+        found = TaskRun(shards.files(), spark).start().error()
+    return isinstance(found, EngineError) and place in str(found)
+
+
+@pytest.mark.parametrize("places", [ENDS[:9], ENDS[9:]], ids=["met", "run"])
+def test_every_end_leaves_every_change_applied_once(
+    places: Sequence[str],
+    shards: Shards,
+    spark: SparkSession,
+    source: MariadbServer,
+    target: MariadbServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+    for number, place in enumerate(places):
+        change(shards, number)
+        assert ended(shards, spark, monkeypatch, place), place
+    with TaskRun(shards.files(), spark) as run:
+        shards.wait_in_step(run)
+    assert_each_once(shards, source, target)
+
+
+def test_every_death_leaves_every_change_applied_once(
+    shards: Shards, spark: SparkSession, source: MariadbServer, target: MariadbServer
+) -> None:
+    """The command itself and its Spark worker, by SIGKILL."""
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+    for number, place in enumerate(KILLS):
+        change(shards, number)
+        with Command(shards.files(), crash_at=place) as command:
+            command.dies(place)
+    with TaskRun(shards.files(), spark) as run:
+        shards.wait_in_step(run)
+    assert_each_once(shards, source, target)
