@@ -5,7 +5,7 @@ from __future__ import annotations
 from unshard.model.position import Location, Position
 from unshard.sync.lag import Sighting
 from unshard.sync.ledger import Account, Entry
-from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Waiting
+from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Unsynced, Waiting
 
 SOURCE = 5_000_000.0
 
@@ -47,28 +47,34 @@ def test_a_table_has_the_lag_of_its_source() -> None:
 def test_a_held_table_falls_behind_while_the_source_is_in_step() -> None:
     found = meter(100)
     found.applied(Account({"d.t": Entry(decoded=1, inserted=1), "d.u": Entry(decoded=1, inserted=1)}), SOURCE, 0.0)
-    found.hold("d.t", SOURCE + 2)
-    found.hold("d.t", SOURCE + 5)
-    found.hold("d.v", 0)
-    assert found.read(9.0, sighting(100, 8)).table_lag == {"d.t": 7.0, "d.u": 0.0, "d.v": None}
+    found.waits({"d.t": Unsynced((), SOURCE + 2)}, 0.0)
+    assert found.read(9.0, sighting(100, 8)).table_lag == {"d.t": 7.0, "d.u": 0.0}
     assert found.read(60.0, None).table_lag["d.t"] == 58.0, "it grows while the source can't be asked"
-    found.release("d.t")
-    found.release("d.t")
+    found.waits({}, 61.0)
     assert found.read(61.0, sighting(100, 61)).table_lag["d.t"] == 0.0
 
 
 def test_a_sharding_ddl_holds_its_table_while_it_waits() -> None:
     found = meter(100)
     found.applied(Account({"d.t": Entry(decoded=1, inserted=1)}), SOURCE, 0.0)
-    found.waits({"d.t": ("d.t2",)}, 1.0)
+    found.waits({"d.t": Unsynced(("d.t2",))}, 1.0)
     found.applied(Account({"d.u": Entry(decoded=1, inserted=1)}), SOURCE + 4, 5.0)
-    found.waits({"d.t": ()}, 5.0)
+    found.waits({"d.t": Unsynced(())}, 5.0)
     now = found.read(9.0, sighting(100, 9))
     assert now.waiting == {"d.t": Waiting((), 8.0)}
     assert now.table_lag == {"d.t": 9.0, "d.u": 0.0}
     found.waits({}, 10.0)
     later = found.read(10.0, sighting(100, 10))
     assert (later.waiting, later.table_lag) == ({}, {"d.t": 0.0, "d.u": 0.0})
+
+
+def test_how_long_a_sharding_ddl_waits_goes_on_over_a_restart() -> None:
+    found = meter(100)
+    found.waits({"d.t": Unsynced(("d.t2",), SOURCE - 90)}, 1.0)
+    now = found.read(9.0, sighting(100, 9))
+    assert (now.waiting, now.table_lag) == ({"d.t": Waiting(("d.t2",), 99.0)}, {"d.t": 99.0})
+    found.waits({"d.t": Unsynced(())}, 9.0)  # it is run, and its changes are read again
+    assert found.read(10.0, sighting(100, 10)).waiting == {"d.t": Waiting((), 100.0)}
 
 
 def test_the_time_between_checkpoints_is_counted() -> None:

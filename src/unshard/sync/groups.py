@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum, auto
 from typing import Any
 
@@ -25,6 +26,7 @@ from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.show import unresolved_groups
 from unshard.sync.journal import Also, Journal
+from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
 from unshard.target.shard_groups import load_groups, save_group
 from unshard.target.shard_locks import done, join, look, own
@@ -123,16 +125,9 @@ class ShardingGroups:
     def unresolved(self) -> bool:
         return self.keeper.first is not None
 
-    def waiting(self) -> dict[str, tuple[str, ...]]:
-        """By target table whose DDL waits: the source's tables that have not met it."""
-        return {
-            str(group.target): tuple(
-                str(name)
-                for name, state in sorted(group.tables.items())
-                if state.gone is None and group.sequence.items and not state.sequence.items
-            )
-            for group in self.keeper.unresolved
-        }
+    def waiting(self) -> dict[str, Unsynced]:
+        """By target table whose DDL waits: the source's tables that have not met it, and since when it is met."""
+        return {str(group.target): _unsynced(group) for group in self.keeper.unresolved}
 
     def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
         """What there is to do before the main stream goes on behind `at`."""
@@ -219,3 +214,10 @@ class ShardingGroups:
         self.keeper = keeper
         self.journal.held = keeper.first
         self.tables.held = keeper.held
+
+
+def _unsynced(group: ShardingGroup) -> Unsynced:
+    items = group.sequence.items
+    names = tuple(map(str, group.unsynced)) if items else ()
+    since = min((datetime.fromisoformat(item.time).timestamp() for item in items if item.time), default=0.0)
+    return Unsynced(names, since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from unshard.api.status import UnresolvedGroup
@@ -19,8 +19,16 @@ LONG_WINDOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Unsynced:
+    """Source tables that have not met a sharding DDL; `since`: when the first one met it, unix seconds, 0: unknown."""
+
+    tables: tuple[str, ...]
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
-    """A sharding DDL that waits: tables that have not met it, and for how long this process has seen it."""
+    """A sharding DDL that waits: tables that have not met it, and since it was met first, by the source's clock."""
 
     unsynced: tuple[str, ...]
     seconds: float
@@ -94,7 +102,7 @@ class Meter:
     batch_seconds: Histogram = field(default_factory=lambda: _histogram("unshard_sync_batch_seconds"))
     intervals: Histogram = field(default_factory=lambda: _histogram("dm_syncer_flush_checkpoints_time_interval"))
     _held: dict[str, float] = field(default_factory=dict)
-    _waiting: dict[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
+    _waiting: dict[str, tuple[float, Unsynced]] = field(default_factory=dict)
     _saved: float | None = None
     _lag: Lag = field(default_factory=Lag)
     _recent: deque[_Recent] = field(default_factory=deque)
@@ -118,29 +126,18 @@ class Meter:
             self.intervals.observe(now - self._saved)
         self._saved = now
 
-    def hold(self, table: str, commit_time: float) -> None:
-        """A target table is left as it was when the source committed at that time; 0: nobody knows when."""
-        with self._lock:
-            self._held.setdefault(table, commit_time)
+    def waits(self, waiting: Mapping[str, Unsynced], now: float) -> None:
+        """Sharding DDLs that wait, by target table; all there are. Such a table is held as it was before the DDL.
 
-    def release(self, table: str) -> None:
-        """The target table has all again that others have. No-op for one that isn't held."""
-        with self._lock:
-            self._held.pop(table, None)
-
-    def waits(self, unsynced: Mapping[str, tuple[str, ...]], now: float) -> None:
-        """Sharding DDLs that wait, by target table, with the source's tables that have not met them; all there are.
-
-        Such a table is held as it was when this is told first.
+        One whose time is not known, for it is run and what was held is read again, keeps the time that it had.
         """
-        for table in self._waiting.keys() - unsynced.keys():
-            self.release(table)
         with self._lock:
-            self._waiting = {
-                table: (self._waiting.get(table, (now, ()))[0], tables) for table, tables in unsynced.items()
-            }
-        for table in unsynced:
-            self.hold(table, self._lag.as_of)
+            for table, found in waiting.items():
+                first, known = self._waiting.get(table, (now, found))
+                self._waiting[table] = first, replace(found, since=found.since or known.since)
+                self._held[table] = self._waiting[table][1].since or self._held.get(table, self._lag.as_of)
+            for table in self._waiting.keys() - waiting.keys():
+                del self._waiting[table], self._held[table]
 
     def applied(
         self, account: Account, commit_time: float, now: float, *, transactions: int = 0, size: int = 0
@@ -191,7 +188,7 @@ class Meter:
                 table_lag=self._table_lag(lag, now),
                 batch_seconds=self.batch_seconds.read(),
                 checkpoint_intervals=self.intervals.read(),
-                waiting={table: Waiting(left, now - since) for table, (since, left) in self._waiting.items()},
+                waiting=self._waited(now),
                 groups=self.groups,
             )
 
@@ -199,6 +196,14 @@ class Meter:
         self.transactions += recent.transactions
         self.bytes += recent.bytes
         self._recent.append(recent)
+
+    def _waited(self, now: float) -> dict[str, Waiting]:
+        """By the source's clock where it is known, which a restart does not begin anew."""
+        clock = self._lag.clock(now)
+        return {
+            table: Waiting(one.tables, max(0.0, clock - one.since) if clock is not None and one.since else now - first)
+            for table, (first, one) in self._waiting.items()
+        }
 
     def _table_lag(self, lag: float | None, now: float) -> dict[str, float | None]:
         """A table that is held falls behind by the source's clock; all others are as far as the source."""
