@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import pytest
+from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, TaskRun, wait_until
+from unshard import crash_point
+from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.throwaway import ThrowawayServer
 
@@ -116,3 +121,18 @@ class Shards:
         """The same, and the merged table then has just the rows of its shards."""
         self.wait_in_step(run)
         assert self.merged_rows() == self.expected()
+
+
+def ends_at(place: str, files: TaskFiles, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run until the driver ends by an error at that crash point; whether it came there."""
+
+    def end() -> NoReturn:
+        raise EngineError("ENGINE-010", cause=place)
+
+    crash_point._reached.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(crash_point, "_die", end)
+        patch.setenv(crash_point.AT, place)
+        patch.delenv(crash_point.MARKER, raising=False)
+        found = TaskRun(files, spark).start().error()
+    return isinstance(found, EngineError) and place in str(found)

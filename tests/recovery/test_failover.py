@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
+from replicas import Pair
 from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import RelayError, UnshardError
 from unshard.testing.compare import assert_equal
@@ -28,29 +29,6 @@ XA = (
     "XA END '{x}'",
     "XA PREPARE '{x}'",
 )
-
-
-class Pair:
-    """A primary and its replica, which may be promoted."""
-
-    def __init__(self, primary: MariadbServer, replica: MariadbServer) -> None:
-        self.primary, self.replica = primary, replica
-        replica.run(
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, MASTER_USER='root',"
-            " MASTER_USE_GTID=slave_pos",
-            "START SLAVE",
-        )
-
-    def catch_up(self) -> None:
-        ((end,),) = self.primary.query("SELECT @@gtid_binlog_pos")
-        ((left,),) = self.replica.query("SELECT MASTER_GTID_WAIT(%s, 30)", (end,))
-        assert left == 0
-
-    def promote(self) -> None:
-        """The primary is gone; the replica has all of it, in other files at other offsets."""
-        self.catch_up()
-        self.replica.run("STOP SLAVE", "RESET SLAVE ALL")
-        self.primary.kill()
 
 
 def failure(files: TaskFiles, spark: SparkSession) -> UnshardError:

@@ -6,15 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from pyspark.sql import SparkSession
 
-from shard_runs import Shards
+from shard_runs import Shards, ends_at
 from task_runs import Command, TaskRun
-from unshard import crash_point
-from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import exactly_once, row_events
 from unshard.testing.servers import MariadbServer
@@ -67,21 +64,6 @@ def shards(source: MariadbServer, target: MariadbServer, schema: str, tmp_path: 
     return Shards(schema, {"s1": source}, target, tmp_path, syncer={"compact": False, "batch": 2})
 
 
-def ended(shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, place: str) -> bool:
-    """Run until the driver ends at that place; whether it came there."""
-
-    def end() -> NoReturn:
-        raise EngineError("ENGINE-010", cause=place)
-
-    crash_point._reached.clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(crash_point, "_die", end)
-        patch.setenv(crash_point.AT, place)
-        patch.delenv(crash_point.MARKER, raising=False)
-        found = TaskRun(shards.files(), spark).start().error()
-    return isinstance(found, EngineError) and place in str(found)
-
-
 @pytest.mark.parametrize("places", [ENDS[:9], ENDS[9:]], ids=["met", "run"])
 def test_every_end_leaves_every_change_applied_once(
     places: Sequence[str],
@@ -95,7 +77,7 @@ def test_every_end_leaves_every_change_applied_once(
         run.catch_up()
     for number, place in enumerate(places):
         change(shards, number)
-        assert ended(shards, spark, monkeypatch, place), place
+        assert ends_at(place, shards.files(), spark, monkeypatch), place
     with TaskRun(shards.files(), spark) as run:
         shards.wait_in_step(run)
     assert_each_once(shards, source, target)

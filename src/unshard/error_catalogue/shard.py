@@ -66,9 +66,4 @@ SHARD: dict[str, Entry] = {
         "this source gets its first table of {target} while a sharding DDL is being run there, and that takes too long",
         "`unshard ctl shard-ddl-lock TASK` shows who runs it; start the task again when it is done",
     ),
-    "SHARD-026": Entry(
-        "the source has failed over to another server while a sharding DDL of {targets} waits: what is held of it"
-        " stands in the log of the first server",
-        "start the first server again until the DDL is resolved everywhere, or begin anew with a new copy",
-    ),
 }

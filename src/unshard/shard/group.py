@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from unshard.errors import ShardError, Where
 from unshard.model.position import Location
 from unshard.model.table import TableName
-from unshard.shard.sequence import DdlItem, Form, ShardingSequence, place_form, place_of, same, side_by_side
+from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place_form, place_of, same, side_by_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,16 @@ class TableState:
             return self
         reached = max(self.behind, upto, key=_position)
         return replace(self, behind=None if _position(reached) >= _position(self.until(at)) else reached)
+
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """All that is on record of the log."""
+        edges = [place for item in self.sequence.items for place in (item.begin, item.end)]
+        return (*edges, *(place for place in (self.behind, self.gone) if place is not None))
+
+    def moved(self, to: Moved) -> TableState:
+        behind, gone = (to(place) if place is not None else None for place in (self.behind, self.gone))
+        return TableState(ShardingSequence(tuple(item.moved(to) for item in self.sequence.items)), behind, gone)
 
     def to_dict(self) -> Form:
         return {
@@ -186,6 +196,15 @@ class ShardingGroup:
         if state.behind is None or state.sequence.items:
             return renamed
         return renamed._with(new, replace(renamed.tables[new], behind=end))  # no change passes those of the old name
+
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """All that is on record of the log."""
+        return tuple(place for state in self.tables.values() for place in state.places)
+
+    def moved(self, to: Moved) -> ShardingGroup:
+        """The same in the log of another server, which has the source's transactions at other places."""
+        return replace(self, tables={name: state.moved(to) for name, state in self.tables.items()})
 
     def report(self) -> ShardingGroup:
         """The lock has been joined, in the transaction that saves this."""

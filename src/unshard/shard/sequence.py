@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -11,6 +11,8 @@ from unshard.ddl.lex import TokenKind, tokens
 from unshard.model.position import Location, Position
 
 Form = dict[str, Any]
+Moved = Callable[[Location], Location]
+"""From a place in one server's log to the same in another's."""
 
 
 def normalised(statement: str) -> str:
@@ -55,6 +57,10 @@ class DdlItem:
     def at(self, place: Location) -> DdlItem:
         """The same statement as a table has it that begins its life behind it, at `place`."""
         return DdlItem(place, place, self.ddls, self.payload, self.time)
+
+    def moved(self, to: Moved) -> DdlItem:
+        """The same in another log."""
+        return replace(self, begin=to(self.begin), end=to(self.end))
 
     def __str__(self) -> str:
         return f"{'; '.join(self.ddls)} ({self.begin.position})"

@@ -6,6 +6,7 @@
 | a table's later snapshot | the same, by its own set; none where the checkpoint holds it already |
 | the exit point of safe mode | the same |
 | a prepared XA transaction | where the new log prepares the same xid |
+| statements and edges of an unresolved sharding group | behind just the transactions of their sets |
 
 A batch that is open is finished before, from the old server's files (`before_crossing`), so that none is open here.
 If it dies before `Journal.cross` commits, the old names stand, and all is looked for again; behind it the new ones do.
@@ -20,6 +21,7 @@ from threading import Event
 from unshard.errors import RelayError, SyncError, Where
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
+from unshard.shard.group import ShardingGroup
 from unshard.sync.follow import Files, Prepare, Work, Written
 from unshard.sync.seek import head_gtids, seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -33,10 +35,14 @@ ANY = Position("any.000000", 0)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """All that a source has on record with binlog names in it; its tables are those with a place of their own."""
+    """All that a source has on record with binlog names in it; its tables are those with a place of their own.
+
+    `groups` are those that hold tables.
+    """
 
     checkpoint: Checkpoint
     prepared: dict[str, PreparedXa]
+    groups: tuple[ShardingGroup, ...] = ()
 
 
 def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Position, ...]:
@@ -56,7 +62,7 @@ def translate(names: Names, before: str, relay: Written, source: str, stop: Even
     """
     old, prepares = names.checkpoint, dict[str, PreparedXa]()
     places: dict[str, Location] = {}
-    for location in _locations(old):
+    for location in (*_locations(old), *(place for group in names.groups for place in group.places)):
         if not location.gtid:
             values = {"expected": before, "found": relay.upstream}
             raise RelayError("RELAY-032", Where(source=source, position=str(location.position)), values=values)
@@ -75,7 +81,8 @@ def translate(names: Names, before: str, relay: Written, source: str, stop: Even
     end = old.exit_point
     exit_point = replace(end, location=places[end.location.gtid]) if end is not None else None
     checkpoint = replace(old, location=places[old.location.gtid], tables=tables, exit_point=exit_point)
-    return Names(checkpoint, {xid: prepares[xid] for xid in names.prepared})
+    groups = tuple(group.moved(lambda place: places[place.gtid]) for group in names.groups)
+    return Names(checkpoint, {xid: prepares[xid] for xid in names.prepared}, groups)
 
 
 def _locations(checkpoint: Checkpoint) -> Iterator[Location]:

@@ -110,12 +110,6 @@ class ShardingGroups:
         """All tables of all groups."""
         return frozenset(name for group in self.keeper.groups.values() for name in group.tables)
 
-    def refuse_unresolved(self) -> None:
-        """Raise ShardError SHARD-026 where places of the log are on record that another server has not."""
-        if self.unresolved:
-            targets = ", ".join(str(group.target) for group in self.keeper.unresolved)
-            raise ShardError("SHARD-026", Where(self.journal.source), values={"targets": targets})
-
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
         """What `query-status` shows of them, as of the last look at the locks."""

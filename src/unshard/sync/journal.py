@@ -199,10 +199,10 @@ class Journal:
         self.owed, self.used = Account(), {}
         reach("sync-move-after")
 
-    def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa]) -> None:
+    def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa], also: Also = nothing) -> None:
         """Put the names of another server in the place of those on record, all or nothing.
 
-        `checkpoint` has the tables whose row changes, `prepared` all that are prepared.
+        `checkpoint` has the tables whose row changes, `prepared` all that are prepared; `also` writes more, by key.
         """
 
         def attempt(connection: Any) -> None:
@@ -213,6 +213,7 @@ class Journal:
                 for one in prepared:
                     keep(cursor, self.meta, self.source, one)
                 save_upstream(cursor, self.meta, self.source, uuid)
+                also(cursor)
                 cursor.execute("COMMIT")
 
         self.exit_point = checkpoint.exit_point

@@ -24,7 +24,7 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.groups import Next, ShardingGroups
-from unshard.sync.journal import Journal
+from unshard.sync.journal import Journal, nothing
 from unshard.sync.ledger import Report
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.plan import Planner
@@ -160,15 +160,16 @@ class SyncUnit:
         """Put the names of the server that the relay follows now in the place of those of `before`."""
         self.meter.doing = "going over to another server"
         refuse_pending(self.journal, before)
-        if self.groups is not None:
-            self.groups.refuse_unresolved()
+        held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
-        names = translate(Names(checkpoint, self._batches.prepared.known), before, self.relay, self.source, stop)
-        if names is None:
+        names = Names(checkpoint, self._batches.prepared.known, held)
+        there = translate(names, before, self.relay, self.source, stop)
+        if there is None:
             return
+        also = self.groups.put(*there.groups) if self.groups is not None else nothing
         self._crossing = True  # an error leaves open whose names stand: nothing may be written behind it
-        self.journal.cross(self.relay.upstream, names.checkpoint, names.prepared.values())
+        self.journal.cross(self.relay.upstream, there.checkpoint, there.prepared.values(), also)
         self._crossing = False
         found = self.journal.checkpoint()
         assert found is not None
