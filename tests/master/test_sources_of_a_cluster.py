@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from cluster_rig import Rig, source_text, task_text
 
+from unshard.api.orders import Beat
 from unshard.api.stage import Stage
 from unshard.api.verbs import (
     Config,
@@ -51,6 +53,29 @@ def test_a_source_without_a_worker_waits_for_one(rig: Rig) -> None:
     assert worker_of(rig, "a") == "w1"
     shown = rig.master.operate_source(OperateSource(op="show"))
     assert shown["sources"] == [{"result": True, "msg": "", "source": "a", "worker": "w1"}]
+
+
+def test_the_source_of_a_worker_that_leaves_moves_at_once(tmp_path: Path) -> None:
+    with Rig(f"sqlite:///{tmp_path / 'state.db'}", ttl=60.0) as rig:
+        first = rig.worker("w1")
+        rig.sources("a")
+        rig.worker("w2")
+        del rig.workers[first.addr]
+        rig.master.beat(Beat(name="w1", addr=first.addr, leaving=True))
+        assert worker_of(rig, "a") == "w2"
+        back = rig.worker("w1")
+        assert (worker_of(rig, "a"), back.order) == ("w2", None)
+
+
+def test_a_worker_that_is_back_within_its_time_keeps_its_source(tmp_path: Path) -> None:
+    with Rig(f"sqlite:///{tmp_path / 'state.db'}", ttl=60.0) as rig:
+        rig.worker("w1")
+        rig.sources("a")
+        rig.worker("w2")
+        epoch = rig.master.cluster.state.bounds["a"].epoch
+        back = rig.worker("w1")  # killed and started again: it knows nothing of what it served
+        assert back.order is not None
+        assert (back.order.source, back.order.epoch, worker_of(rig, "a")) == ("a", epoch, "w1")
 
 
 def test_sources_come_all_or_none(rig: Rig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, newest, wait_until
+from unshard.api.orders import Orders
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import SyncStatus
 from unshard.errors import ClusterError
@@ -39,6 +41,11 @@ def begun(folder: Path, schema: str, source: MariadbServer, target: MariadbServe
 
 def rows(server: MariadbServer, schema: str) -> list[tuple[Any, ...]]:
     return server.query(f"SELECT id, v FROM {schema}.t ORDER BY id")
+
+
+def follows(agent: Agent, task: str) -> bool:
+    subtask = agent.host.subtasks[task].subtask if agent.host is not None else None
+    return subtask is not None and subtask.claimed
 
 
 def synced(agent: Agent) -> SyncStatus:
@@ -82,8 +89,12 @@ def test_a_task_is_run_paused_resumed_and_stopped(spark: SparkSession, files: Ta
         assert agent.report(None, 5).sub_task_status == ()
 
 
-def test_without_a_master_the_source_is_let_go_and_taken_up_again(spark: SparkSession, files: TaskFiles) -> None:
+def test_without_a_master_what_is_delivered_at_least_once_is_let_go_and_taken_up_again(
+    spark: SparkSession, files: TaskFiles
+) -> None:
     source, target, name = files.sources["s1"], files.target, files.name
+    files.keys["delivery"] = "at-least-once"
+    files.write()
     master = PaperMaster()
     master.give(source_order(subtask_order(files)))
     with Running(master, spark) as agent:
@@ -95,6 +106,47 @@ def test_without_a_master_the_source_is_let_go_and_taken_up_again(spark: SparkSe
         source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
         master.silent = False
         wait_until(lambda: rows(target, name) == [(1, 1)], "carried on")
+
+
+def test_without_a_master_what_is_exactly_once_goes_on_until_another_worker_has_the_source(
+    spark: SparkSession, files: TaskFiles, tmp_path: Path
+) -> None:
+    source, target, name = files.sources["s1"], files.target, files.name
+    master, other = PaperMaster(Orders(ttl_seconds=1.0)), PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark, relay_dir=str(tmp_path / "first")) as agent:
+        master.wait(name, Stage.RUNNING)
+        wait_until(lambda: follows(agent, name), "it follows")
+        master.silent = True
+        time.sleep(1.6)
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(target, name) == [(1, 1)], "applied without a master")
+        master.silent = False
+        told = len(master.beats)
+        wait_until(lambda: len(master.beats) > told, "a master again")
+        assert master.wait(name, Stage.RUNNING).revision == 1
+        kept = agent.host
+        master.silent = True
+
+        other.give(source_order(subtask_order(files), epoch=2))
+        with Running(other, spark, relay_dir=str(tmp_path / "second")):
+            other.wait(name, Stage.RUNNING)
+            source.run(f"INSERT INTO {name}.t VALUES (2, 2)")
+            wait_until(lambda: rows(target, name) == [(1, 1), (2, 2)], "applied by the other")
+            wait_until(lambda: agent.host is None, "superseded, and let go")
+            assert kept is not None
+            source.run(f"UPDATE {name}.t SET v = v + 10")
+            wait_until(lambda: rows(target, name) == [(1, 11), (2, 12)], "once")
+            assert other.wait(name, Stage.RUNNING).error is None
+
+
+def test_who_stops_lets_go_and_tells_it(spark: SparkSession, files: TaskFiles) -> None:
+    master = PaperMaster()
+    master.give(source_order(subtask_order(files)))
+    with Running(master, spark):
+        master.wait(files.name, Stage.RUNNING)
+    assert [beat.leaving for beat in master.beats[-2:]] == [False, True]
+    assert (master.beats[-1].epoch, master.beats[-1].subtasks) == (0, ())
 
 
 def test_an_error_pauses_the_task_and_it_goes_on_by_itself_once_mended(spark: SparkSession, files: TaskFiles) -> None:

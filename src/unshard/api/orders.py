@@ -54,7 +54,7 @@ class SourceOrder(Form):
 
 
 class Orders(Form):
-    """The answer to a beat. Without it for `ttl_seconds` the worker lets its source go by itself.
+    """The answer to a beat. Without it for `ttl_seconds` a worker goes on only with what the target fences.
 
     `order` is None for a spare.
     """
@@ -65,7 +65,10 @@ class Orders(Form):
 
 
 class Beat(Form):
-    """A worker's sign of life. `epoch` is that of the source it serves; 0 for a spare."""
+    """A worker's sign of life. `epoch` is that of the source it serves; 0 for a spare.
+
+    `leaving`: its last one. It has let its source go, which moves at once.
+    """
 
     name: str
     addr: str
@@ -73,6 +76,7 @@ class Beat(Form):
     source: str = ""
     relay_stage: Stage = Stage.STOPPED
     subtasks: tuple[SubtaskBrief, ...] = ()
+    leaving: bool = False
 
 
 class MasterLink(Protocol):

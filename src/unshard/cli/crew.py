@@ -112,7 +112,7 @@ class Crew:
             for config in self.configs:
                 name = config.source_id
                 means = Means(f"worker-{name}", self.build, self.wait_on_stop, resumes=self.resumes)
-                self._agents[means.worker] = agent = Agent(means.worker, self.master, means)
+                self._agents[means.worker] = agent = Agent(means.worker, self.master, means, leaves=False)
                 threads.append(Thread(target=agent.run, args=(self._done,), name=f"worker {name}"))
                 threads[-1].start()
             self._begin()

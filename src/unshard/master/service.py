@@ -149,6 +149,11 @@ class Master:
                 raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": known.addr})
             with cluster.change() as writing:
                 writing.put_worker(WorkerRow(beat.name, beat.addr))
+        if beat.leaving:
+            logger("master").info("worker leaves", worker=beat.name)
+            self.roster.forget(beat.name)
+            cluster.seat()
+            return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr)
         back = beat.name not in self.roster.online()
         self.roster.heard(beat)
         if back:

@@ -1,12 +1,18 @@
-"""A worker: it beats to the master, does what the answers say, and lets go of its source when no answer comes.
+"""A worker: it beats to the master, and does what the answers say.
 
 | what happens | then |
 |---|---|
 | an answer with a source | its host is made, or brought in line |
 | an answer with another source, or another epoch of it | the host is closed, batches end; then the new one is made |
 | an answer without one | the host is closed, batches end |
-| no answer for the ttl, counted from when it was asked for | the host is closed at once, batches are broken off |
-| an answer again | as the first |
+| no answer for the ttl, counted from when it was asked for | the host stands alone |
+| an answer again | it goes on by that |
+| it is told to stop | the host is closed, batches end; then the master hears that the worker leaves |
+
+Who stands alone can't know whether its source is another worker's by now. The target knows: of a subtask that syncs
+exactly once no transaction commits any more once another one has claimed the source. So it goes on, and stops by itself
+where it has been superseded, but begins nothing: a beginning is a claim. Whatever else there is, dump, load and
+at-least-once delivery, is broken off at once.
 
 What is broken off stands in the target with its receipts, and whoever is next finishes it (`sync/plan.py`).
 """
@@ -32,11 +38,15 @@ FIRST_BEAT_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Agent:
-    """`run` is the worker's life, in one thread; the methods of `WorkerLink` may be called by any other."""
+    """`run` is the worker's life, in one thread; the methods of `WorkerLink` may be called by any other.
+
+    `leaves`: whether the master outlives it, and is to hear that it stops.
+    """
 
     addr: str
     link: MasterLink
     means: Means
+    leaves: bool = True
     host: SourceHost | None = None
     _orders: Orders | None = None
     _asked: float = 0.0
@@ -72,6 +82,8 @@ class Agent:
             ended.set()
             self._beat_now.set()
             beats.join()
+        if self.leaves:
+            self._leave()
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source."""
@@ -97,8 +109,7 @@ class Agent:
             alone = self._ttl and time.monotonic() - self._asked > self._ttl
         if alone:
             if self.host is not None:
-                self._log.error("no master answers: the source is let go", ttl_seconds=self._ttl)
-            self._close(graceful=False)
+                self.host.stand_alone()
         elif orders is not None:
             self._obey(orders)
         self._tick()
@@ -127,6 +138,13 @@ class Agent:
     def _close(self, *, graceful: bool) -> None:
         if self.host is not None:
             self.host.close(graceful=graceful)
+
+    def _leave(self) -> None:
+        """Tell the master that the source is free; one that doesn't hear it finds out by the ttl."""
+        try:
+            self.link.beat(Beat(name=self.name, addr=self.addr, leaving=True))
+        except UnshardError as error:
+            self._log.warning("no master hears that this worker leaves", error=str(error))
 
     def _changed(self) -> None:
         self._beat_now.set()

@@ -112,6 +112,13 @@ class HostedSubtask:
                 self._deadline = 0.0
 
     @property
+    def fenced(self) -> bool:
+        """Whether the target keeps apart what it writes from what another worker's subtask of the source does."""
+        with self._lock:
+            works = self.stage is Stage.RUNNING and self.subtask is not None and self.subtask.claimed
+        return works and self.config.delivery == "exactly-once"
+
+    @property
     def ended(self) -> bool:
         return self._thread is None or not self._thread.is_alive()
 

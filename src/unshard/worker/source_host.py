@@ -13,6 +13,7 @@ from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
+from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import Limits
 from unshard.spark.session import Session
@@ -63,6 +64,7 @@ class SourceHost:
     purger: Purger = field(default_factory=Purger)
     _watch: UpstreamWatch = field(init=False)
     _closing: bool = False
+    _alone: bool = False
 
     def __post_init__(self) -> None:
         self.source = self._located(SourceConfig.model_validate(self.order.config))
@@ -74,6 +76,9 @@ class SourceHost:
         """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent."""
         if self._closing:
             return
+        if self._alone:
+            self._log.info("a master answers again")
+        self._stand(alone=False)
         self.order = order
         source = self._located(SourceConfig.model_validate(order.config))
         if source != self.source:
@@ -93,10 +98,25 @@ class SourceHost:
         self.relay.tick()
         self.purger.tick(self.relay, self._configs)
         for task, hosted in tuple(self.subtasks.items()):
-            hosted.tick()
+            if not (self._alone and hosted.stage is Stage.PAUSED):  # nothing goes on that has to claim the source
+                hosted.tick()
             if hosted.stage is Stage.STOPPED and hosted.ended:
                 self.subtasks = {name: other for name, other in self.subtasks.items() if name != task}
                 self.changed()
+
+    def stand_alone(self) -> None:
+        """No master answers: go on with what the target fences, until `obey`; break off the rest. Idempotent."""
+        if not self._alone:
+            self._log.error("no master answers: what the target fences goes on, the rest stops")
+        self._stand(alone=True)
+        works = False
+        for hosted in self.subtasks.values():
+            if hosted.fenced:
+                works = True
+            elif hosted.stage is not Stage.PAUSED:
+                hosted.close(graceful=False)
+        if not works:
+            self.close(graceful=False)
 
     def close(self, *, graceful: bool = True) -> None:
         """Let the source go; at once back. Without `graceful` no batch is waited for. `tick` brings it to its end."""
@@ -135,6 +155,16 @@ class SourceHost:
         Raises RelayError 034 while another purge is under way, and what keeps it from learning what is needed.
         """
         self.purger.purge(self.relay, self._configs(), Limits(before, sub_dir))
+
+    def _stand(self, *, alone: bool) -> None:
+        self._alone = alone
+        for hosted in self.subtasks.values():
+            if hosted.subtask is not None:
+                hosted.subtask.alone = alone
+
+    @property
+    def _log(self):  # type: ignore[no-untyped-def]
+        return logger("worker", worker=self.means.worker, source=self.source.source_id)
 
     def _configs(self) -> list[SubtaskConfig]:
         return [hosted.config for hosted in self.subtasks.values()]

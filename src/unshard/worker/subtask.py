@@ -62,7 +62,8 @@ class SubtaskRelay(Relay, Protocol):
 class Subtask:
     """The chain of units for one source. `run` is called by one thread, `status` by one other.
 
-    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first.
+    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first. While
+    `alone` it doesn't claim the source again, whoever has it by now.
     """
 
     source: str
@@ -78,6 +79,7 @@ class Subtask:
     unit: str = "starting"
     worked: str = ""
     broken_off: bool = False
+    alone: bool = False
     since: float = field(default_factory=time.monotonic)
 
     def run(self, stop: Event) -> None:
@@ -96,6 +98,11 @@ class Subtask:
             if self.relay is not None:
                 self.relay.stop()
         self._enter("stopped" if stop.is_set() else "finished")
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it follows the binlog by a claim of the source that it has made."""
+        return self.unit == "sync" and self.sync is not None and self.sync.meter.location is not None
 
     def cancel_copy(self) -> None:
         """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time."""
@@ -140,6 +147,9 @@ class Subtask:
         for wait_seconds in pauses(LONGEST_WAIT_SECONDS):
             if stop.is_set():
                 return False
+            if self.alone:
+                stop.wait(wait_seconds)
+                continue
             try:
                 relay.begin_at(*find_source())
                 return True
