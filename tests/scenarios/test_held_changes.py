@@ -49,3 +49,28 @@ def test_safe_mode(
         target_server.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
         shards.alter("s1", 1, "ADD COLUMN c INT")
         shards.settle(run)
+
+
+def test_a_held_table_is_dropped_and_made_again(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Rows of both lives arrive, also where the second begins with IF NOT EXISTS, for which the name is free."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        first = source_server.query(f"SELECT * FROM {shards.at(0)}")
+        shards.run("s1", f"DROP TABLE {shards.at(0)}")
+        run.catch_up()
+        run.stop()
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        shards.run("s1", f"CREATE TABLE IF NOT EXISTS {shards.at(0)} ({shards.row}, c INT)")
+        shards.insert("s1", 0, 2, c="2")
+        run.catch_up()
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 3, c="3")
+        shards.wait_in_step(run)
+        assert shards.merged_rows() == sorted([*first, *shards.expected()])

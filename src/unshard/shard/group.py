@@ -23,11 +23,14 @@ from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then."""
+    """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then; `last` is the
+    caller's own about it, in JSON: what a later table of the name is unlike.
+    """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
     behind: Location | None = None
     gone: Location | None = None
+    last: Form | None = None
 
     @property
     def held_from(self) -> Location | None:
@@ -68,19 +71,21 @@ class TableState:
 
     def moved(self, to: Moved) -> TableState:
         behind, gone = (to(place) if place is not None else None for place in (self.behind, self.gone))
-        return TableState(ShardingSequence(tuple(item.moved(to) for item in self.sequence.items)), behind, gone)
+        sequence = ShardingSequence(tuple(item.moved(to) for item in self.sequence.items))
+        return replace(self, sequence=sequence, behind=behind, gone=gone)
 
     def to_dict(self) -> Form:
         return {
             "items": [item.to_dict() for item in self.sequence.items],
             "behind": place_form(self.behind) if self.behind else None,
             "gone": place_form(self.gone) if self.gone else None,
+            "last": self.last,
         }
 
     @classmethod
     def from_dict(cls, form: Form) -> TableState:
         behind, gone = (place_of(form[name]) if form[name] else None for name in ("behind", "gone"))
-        return cls(ShardingSequence(tuple(map(DdlItem.from_dict, form["items"]))), behind, gone)
+        return cls(ShardingSequence(tuple(map(DdlItem.from_dict, form["items"]))), behind, gone, form["last"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +185,21 @@ class ShardingGroup:
             raise ShardError("SHARD-002", where, "; ".join(self.sequence.statements()), values)
         copies = tuple(item.at(at) for item in self.sequence.items[has:met])
         sequence = ShardingSequence((*state.sequence.items, *copies))
-        return self._with(table, replace(state, sequence=sequence, gone=None))
+        return self._with(table, replace(state, sequence=sequence, gone=None, last=None))
 
-    def drop(self, table: TableName, at: Location) -> ShardingGroup:
+    def drop(self, table: TableName, at: Location, last: Form | None = None) -> ShardingGroup:
         """A table was dropped: nobody waits for it any more; what is held of it is re-synced up to `at`."""
         state = self.tables.get(table)
         if state is None:
             return self
-        return self._with(table, replace(state, gone=at))
+        return self._with(table, replace(state, gone=at, last=last))
 
-    def rename(self, old: TableName, new: TableName, begin: Location, end: Location) -> ShardingGroup:
+    def rename(
+        self, old: TableName, new: TableName, begin: Location, end: Location, last: Form | None = None
+    ) -> ShardingGroup:
         """A table goes on under another name in the same group. Raises ShardError SHARD-002 as `add` does."""
         state = self.tables.get(old, TableState())
-        renamed = self.drop(old, begin).add(new, end, len(state.sequence))
+        renamed = self.drop(old, begin, last).add(new, end, len(state.sequence))
         if state.behind is None or state.sequence.items:
             return renamed
         return renamed._with(new, replace(renamed.tables[new], behind=end))  # no change passes those of the old name

@@ -45,8 +45,7 @@ class Next(Enum):
 
 @dataclass(slots=True)
 class ShardingGroups:
-    """Used by the sync unit's thread. `structure` gives an upstream table's structure of now, None where it is gone.
-    `forget` is told of dropped tables of which nothing is held any more.
+    """Used by the sync unit's thread. `structure` gives an upstream table's structure of now.
 
     What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
     a failure in between stops the source, and `restore` begins with what is on record.
@@ -56,7 +55,6 @@ class ShardingGroups:
     rules: Rules
     tables: TableRules
     structure: Callable[[TableName], Table | None]
-    forget: Callable[[Iterable[TableName]], None]
     keeper: ShardingGroupKeeper = field(init=False)
     _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
     _looked: float = 0.0
@@ -87,7 +85,6 @@ class ShardingGroups:
         keeper = self.keeper
         moved = [group for group in groups if group.tables.keys() != keeper.group(group.target).tables.keys()]
         for group in groups:
-            self.forget(keeper.group(group.target).tables.keys() - group.tables.keys())
             keeper = keeper.with_group(group)
             self._saved[group.target] = group
         self._take(keeper)
@@ -154,9 +151,9 @@ class ShardingGroups:
         found = {}
         for name, (first, last) in resync.windows.items():
             if first.position <= begin.position and end.position <= last.position:
-                items = group.tables[name].sequence.items
-                before = Table.from_dict(items[0].payload["before"]) if items else self._known(name, begin)
-                found[name] = replace(before, name=name)
+                state = group.tables[name]
+                form = state.sequence.items[0].payload["before"] if state.sequence.items else state.last
+                found[name] = replace(Table.from_dict(form) if form else self._known(name, begin), name=name)
         return found
 
     def _known(self, name: TableName, at: Location) -> Table:

@@ -130,10 +130,10 @@ class ShardedStatements:
         for piece in pieces:
             for old, new in renames(piece.ddl):
                 if allows(old) and allows(new):
-                    groups[route(old)] = of(old).rename(old, new, begin, work.end)
+                    groups[route(old)] = of(old).rename(old, new, begin, work.end, self._last(of(old), old))
             gone = [name for name, table in changes.items() if table is None and name.table and not renames(piece.ddl)]
             for name in filter(allows, gone):
-                groups[route(name)] = of(name).drop(name, begin)
+                groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
             if piece.ddl.kind is Kind.CREATE_TABLE and (made := changes.get(piece.ddl.tables[0])) is not None:
                 met = self._met(of(made.name), made, work.begin)
                 groups[route(made.name)] = of(made.name).add(made.name, work.end, met)
@@ -166,10 +166,10 @@ class ShardedStatements:
         answer = answers.get(TableName(*batch.plan["group"]))
         return answer is not None and answer.outcome is Outcome.SKIP
 
-    def kept(self, changes: Changes) -> Changes:
-        """What the tracker takes over: the structure of a dropped table whose changes are held is needed still."""
-        held = self.groups.keeper.held
-        return {name: table for name, table in changes.items() if table is not None or name not in held}
+    def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
+        """The structure that a table has which is about to go, where changes of it are held."""
+        found = self.groups.structure(name) if name in group.held else None
+        return found.to_dict() if found is not None else None
 
     def _met(self, group: ShardingGroup, made: Table, begin: Position) -> int:
         """How many of the group's unresolved items the structure of a new table has."""
@@ -177,7 +177,7 @@ class ShardedStatements:
         if not length:
             return 0
         name, state = next((n, s) for n, s in group.tables.items() if len(s.sequence) == length)
-        now = self.groups.structure(name)
+        now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
         versions = [Table.from_dict(item.payload["before"]) for item in state.sequence.items]
         for met, version in reversed(list(enumerate([*versions, now]))):
             if version is not None and _body(version) == _body(made):

@@ -6,7 +6,7 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -176,7 +176,6 @@ class Statements:
             also: Also | None = sharded.meet(shared.meets, statements, work, at)
         else:
             also = sharded.join_and_leave(shared.pieces, changes, work, at)
-            changes = sharded.kept(changes)
             if statements:
                 place, begin, end = self.tracker.place, work.begin, work.end.position
                 intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
@@ -325,12 +324,6 @@ class Statements:
         self._changed |= changes
         self._names |= {name for name, table in changes.items() if table is not None}
         self._names -= {name for name, table in changes.items() if table is None}
-
-    def forget(self, names: Iterable[TableName]) -> None:
-        """These tables are gone, and nothing is needed of them any more."""
-        changes: Changes = dict.fromkeys(names)
-        self.tracker.apply(changes)
-        self._note(changes)
 
     def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
         """Raises SyncError SYNC-011 where what is to be run would change tables of others too."""

@@ -280,7 +280,7 @@ def _sync(
     )
     groups = None
     if config.pessimistic:
-        groups = ShardingGroups(journal, rules, table_rules, tracker.get, statements.forget)
+        groups = ShardingGroups(journal, rules, table_rules, tracker.get)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
     return SyncUnit(
         source=name,
