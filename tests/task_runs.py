@@ -215,9 +215,10 @@ class Command:
     Args:
         crash_at: the crash point at which the whole process dies, also when a Spark worker reaches it.
         limits: shell text that is run before, such as `ulimit -f 100`.
+        flags: further words of the command.
     """
 
-    def __init__(self, files: TaskFiles, crash_at: str = "", limits: str = ":") -> None:
+    def __init__(self, files: TaskFiles, crash_at: str = "", limits: str = ":", *flags: str) -> None:
         self.files = files
         self.output = files.folder / "output.txt"
         self.log = files.folder / "unshard.log"
@@ -226,7 +227,7 @@ class Command:
             marker = files.folder / f"crashed-at-{time.monotonic_ns()}"
             environment |= {"UNSHARD_CRASH_AT": crash_at, "UNSHARD_CRASH_MARKER": str(marker)}
         sources = [word for path in files.source_paths for word in ("-s", str(path))]
-        words = [UNSHARD, "run", str(files.task_path), *sources, "--log", str(self.log)]
+        words = [UNSHARD, "run", str(files.task_path), *sources, "--log", str(self.log), *flags]
         self._sink = self.output.open("ab")
         self.start_of_output = self._sink.tell()
         self._child = subprocess.Popen(

@@ -118,7 +118,8 @@ def _status(brief: SubtaskBrief) -> SubTaskStatus:
 class Rig:
     """A master, its fake workers, and a thread that makes these beat.
 
-    `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped.
+    `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped; `left`: a task, and sources
+    that have left it.
     """
 
     def __init__(self, url: str, name: str = "m1", lease: float = 2.0, ttl: float = 0.6) -> None:
@@ -128,6 +129,7 @@ class Rig:
         self.report = Report(())
         self.asked: list[str] = []
         self.forgotten: list[str] = []
+        self.left: list[tuple[str, ...]] = []
         self.master = Master(
             Store(url),
             self._link,
@@ -138,6 +140,7 @@ class Rig:
             check=self._check,
             ask=self._ask,
             forget=lambda config: self.forgotten.append(config.name),
+            leave=lambda config, sources: self.left.append((config.name, *sources)),
             at_time=lambda config, time: MetaConfig(binlog_name="bin.000007", binlog_pos=4),
         )
         self._stop = Event()

@@ -15,6 +15,7 @@ from unshard.api.verbs import (
     ShardDdlLockUnlock,
     StartTask,
     StopTask,
+    UpdateTask,
 )
 from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
@@ -206,3 +207,18 @@ def test_a_lock_s_task_has_to_be_there(rig: Rig) -> None:
     with pytest.raises(ClusterError) as caught:
         rig.master.shard_ddl_lock_unlock(ShardDdlLockUnlock(id="t-`a`.`b`"))
     assert caught.value.code == "CLUSTER-017"
+
+
+def test_a_stopped_source_may_leave_the_task_and_no_lock_waits_for_it(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.worker("w2")
+    rig.sources("a", "b")
+    both, one = (task_text("t", *names, more="shard-mode: pessimistic\n") for names in (("a", "b"), ("a",)))
+    assert rig.master.start_task(StartTask(task=both))["result"]
+    rig.master.pause_task(PauseTask(name="t"))
+    with pytest.raises(ClusterError, match="stop-task -s b"):
+        rig.master.update_task(UpdateTask(task=one))
+    assert rig.left == []
+    rig.master.stop_task(StopTask(name="t", sources=("b",)))
+    assert rig.master.update_task(UpdateTask(task=one))["result"]
+    assert rig.left == [("t", "b")]

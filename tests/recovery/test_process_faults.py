@@ -63,6 +63,24 @@ def test_a_killed_jvm_ends_the_run_and_the_next_goes_on(
     assert_exactly_once(source, target, work.plan.names)
 
 
+def test_with_auto_resume_a_killed_jvm_is_replaced(
+    files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
+) -> None:
+    name = work.plan.names[0]
+    with Command(files, "", ":", "--auto-resume") as command:
+        command.catch_up()
+        with row_held(target, name.quoted):
+            source.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id > 500")
+            wait_until(lambda: stands_still(target), "in the middle of a batch")
+            (jvm,) = (p for p in psutil.Process(command.pid).children(recursive=True) if p.name() == "java")
+            jvm.kill()
+            wait_until(lambda: "dispatch auto resume" in command.log.read_text(), "another try")
+        command.catch_up()
+        command.interrupt()
+        assert command.wait() == 0, command.text
+    assert_exactly_once(source, target, work.plan.names)
+
+
 def test_a_frozen_process_finds_its_source_taken_over(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -21,11 +21,11 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure
-from unshard.spark.session import spark_session
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
+from unshard.worker.engine import Engine
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
 from unshard.worker.source_host import builder
 
@@ -54,10 +54,10 @@ def run_task(
     configs = plan_subtasks(task, sources)
     configure(replace(log or LogSettings(), file=log_file))
     _check(task, configs, console)
-    where, spark_log = task.spark, log_file.with_suffix(".spark.log")
-    with spark_session(where.url, where.conf, spark_log, python=where.python, archives=where.archives) as spark:
+    with closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
+        engine.session(task.spark)
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
-        crew = Crew(configs, texts, builder(lambda config: spark), wait_on_stop, resumes=auto_resume)
+        crew = Crew(configs, texts, builder(engine.session), wait_on_stop, resumes=auto_resume)
         with _signals(crew.stop, console), crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
             show(console, crew.readings, crew.ended)
         try:

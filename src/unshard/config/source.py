@@ -79,6 +79,11 @@ class CheckerConfig(Section):
     backoff_min: Seconds = Field(default=1.0, gt=0, description="Shortest wait.")
     backoff_jitter: bool = Field(default=True, description="Waits vary at random, by up to half.")
     backoff_factor: float = Field(default=2.0, ge=1, description="Growth of waits.")
+    max_resumes: int = Field(
+        default=0,
+        ge=0,
+        description="Ours: resumes to give up after, less those rolled back; 0: it never gives up.",
+    )
 
 
 class SourceConfig(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from unshard.config.subtask import SubtaskConfig
@@ -15,15 +15,32 @@ from unshard.source.by_time import position_at
 from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import read_recorded
+from unshard.target.shard_locks import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
 AtTime = Callable[[SubtaskConfig, str], MetaConfig]
+Leave = Callable[[SubtaskConfig, Sequence[str]], object]
 
 
 def forget(config: SubtaskConfig) -> tuple[str, ...]:
     """Drop all that the target has on record of the task; the names of the tables. Raises TargetError."""
     with session(to_endpoint(config.target), "target") as connection:
         return forget_task(connection, config.meta_schema, config.name)
+
+
+def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
+    """Let no sharding DDL of the task wait for these sources any more. Idempotent. Raises TargetError.
+
+    `config`: a subtask of the task, of any source.
+    """
+    meta = MetaTables(config.meta_schema, config.name)
+    with session(to_endpoint(config.target), "target") as connection:
+        meta.create(connection)
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            for source in sources:
+                forget_source(cursor, meta, source)
+            cursor.execute("COMMIT")
 
 
 def at_time(config: SubtaskConfig, time: str) -> MetaConfig:

@@ -46,7 +46,7 @@ from unshard.config.files import parse_source
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.answers import Answer, answer, plain
-from unshard.master.beginning import AtTime, Forget, at_time, forget
+from unshard.master.beginning import AtTime, Forget, Leave, at_time, forget, leave
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import Files
@@ -85,6 +85,7 @@ class Master:
         ask: Ask = ask,
         forget: Forget = forget,
         at_time: AtTime = at_time,
+        leave: Leave = leave,
         own: Mapping[str, Any] | None = None,
         level_of: LevelOf | None = None,
     ) -> None:
@@ -97,7 +98,7 @@ class Master:
         self.sources = Sources(self.cluster, ask)
         self.statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)
-        self._updates = Updates(self.cluster, ask)
+        self._updates = Updates(self.cluster, ask, leave)
         self._records = Records(self.cluster)
         self.members = Members(self.cluster)
         self._level_of = level_of

@@ -13,6 +13,7 @@ from unshard.config.files import parse_source, parse_task
 from unshard.config.section import Section
 from unshard.errors import ClusterError
 from unshard.master.answers import Answer, answer, of_source
+from unshard.master.beginning import Leave, leave
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
 from unshard.master.orders import same_login, source_config, task_config
@@ -33,12 +34,13 @@ _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
 class Updates:
-    def __init__(self, cluster: Cluster, ask: Ask) -> None:
-        self._cluster, self._ask = cluster, ask
+    def __init__(self, cluster: Cluster, ask: Ask, leave: Leave = leave) -> None:
+        self._cluster, self._ask, self._leave = cluster, ask, leave
 
     def task(self, request: UpdateTask) -> Answer:
         """Change a task's file. Raises ClusterError CLUSTER-017, 016 with all that may not change now; ConfigError.
 
+        A source that has been stopped may be left out: it has left the task then, and no sharding DDL waits for it.
         Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.
         """
         if request.sources:
@@ -62,7 +64,11 @@ class Updates:
         if changed - LIVE_TASK:
             faults += _not_at_rest(rows, ", ".join(sorted(changed - LIVE_TASK - NEVER)))
         _refuse(faults)
-        plan(state, new, [one.source for one in rows])
+        configs = plan(state, new, [one.source for one in rows])
+        listed = {instance.source_id for instance in new.mysql_instances}
+        left = [one.source_id for one in old.mysql_instances if one.source_id not in listed]
+        if left and configs[0].pessimistic:
+            self._leave(configs[0], left)
         with self._cluster.change() as writing:
             writing.put_task(TaskRow(new.name, kept(request.task)))
             renewed = _renewed(writing.state, rows)

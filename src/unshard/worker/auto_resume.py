@@ -45,6 +45,7 @@ WORTH_ANOTHER_TRY = frozenset(
         "RELAY-013",
         "RELAY-014",
         "RELAY-021",
+        "SYNC-009",
         "ENGINE-001",
         "ENGINE-003",
         "ENGINE-009",
@@ -86,6 +87,10 @@ class Resumption:
         longest = min(checker.backoff_max, checker.backoff_min * checker.backoff_factor ** min(self.step, 64))
         share = 0.5 + draw() / 2 if checker.backoff_jitter else 1.0
         return Resumption(self.step + 1, now + timedelta(seconds=longest * share), now)
+
+    def may_go_on(self, checker: CheckerConfig) -> bool:
+        """Whether another try is left of `max-resumes`."""
+        return not checker.max_resumes or self.step < checker.max_resumes
 
     def is_due(self, now: datetime) -> bool:
         return self.due is not None and now >= self.due

@@ -83,6 +83,8 @@ class HostedSubtask:
         with self._lock:
             if order.revision < self.order.revision:
                 return
+            if order.revision > self.order.revision:
+                self.resumption = Resumption()  # a human says so: counted anew
             renewed = config != self.config and order.stage is Stage.RUNNING
             self.order, self.config = order, config
             if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
@@ -220,8 +222,12 @@ class HostedSubtask:
         self.error, self._failed_at = process_error(error, datetime.now(UTC)), self.order.revision
         if not (self.resumes and self.checker.check_enable):
             self._detail = "resume-task goes on; auto-resume is off"
-        elif makes_sense(error):
+        elif makes_sense(error) and self.resumption.may_go_on(self.checker):
             self.resumption = self.resumption.failed(now, self.checker)
+        elif makes_sense(error):
+            tries = self.resumption.step
+            self._detail = f"auto-resume has given up after {tries}: mend what the error tells, then resume-task"
+            self._log.error("auto-resume gives up", code=error.code, count=tries)
         else:
             self._detail = "task can't auto resume: mend what the error tells, then resume-task"
             self._log.error("task can't auto resume", code=error.code)

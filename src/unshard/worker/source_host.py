@@ -64,6 +64,7 @@ class SourceHost:
     purger: Purger = field(default_factory=Purger)
     _watch: UpstreamWatch = field(init=False)
     _closing: bool = False
+    _last: tuple[SubtaskBrief, ...] = ()
     _alone: bool = False
 
     def __post_init__(self) -> None:
@@ -120,7 +121,8 @@ class SourceHost:
 
     def close(self, *, graceful: bool = True) -> None:
         """Let the source go; at once back. Without `graceful` no batch is waited for. `tick` brings it to its end."""
-        self._closing = True
+        if not self._closing:
+            self._closing, self._last = True, self.briefs()
         for hosted in self.subtasks.values():
             hosted.close(graceful=graceful)
 
@@ -133,6 +135,9 @@ class SourceHost:
         return True
 
     def briefs(self) -> tuple[SubtaskBrief, ...]:
+        """What the master is to keep; while the source is let go that is how things stood before, for who is next."""
+        if self._closing:
+            return self._last
         return tuple(hosted.brief() for hosted in self.subtasks.values())
 
     def report(self, task: str | None) -> SourceReport:

@@ -146,6 +146,9 @@ def task_routes(master: Master) -> APIRouter:
         """Let the task run, after its creation, a stop or a pause."""
         known(task_name)
         wish = body or Start()
+        if wish.safe_mode_time_duration:
+            cause = "safe_mode_time_duration: write safe-mode-duration into the task's syncer, by update-task"
+            raise ClusterError("CLUSTER-016", cause=cause)
         sources = tuple(wish.source_name_list)
         if not (wish.remove_meta or wish.start_time):
             done(master.resume_task(ResumeTask(name=task_name, sources=sources)))
@@ -160,6 +163,9 @@ def task_routes(master: Master) -> APIRouter:
     def stop_task(task_name: str, body: Stop | None = None) -> None:
         """Let the task stand; it is kept."""
         wish = body or Stop()
+        if wish.timeout_duration:
+            cause = "timeout_duration: wait-time-on-stop of the worker's file says how long a batch may take to its end"
+            raise ClusterError("CLUSTER-016", cause=cause)
         done(master.tasks.halt(StopTask(name=task_name, sources=tuple(wish.source_name_list))))
 
     def routed(task_name: str, source_name: str) -> tuple[Any, list[TableName]]:
