@@ -43,8 +43,9 @@ def subtask(
     mode: str,
     start: str = "",
     into: str = "",
+    keys: str = "",
 ) -> Subtask:
-    """The one subtask of a task; `start` is a binlog file for mode `incremental`.
+    """The one subtask of a task; `start` is a binlog file for mode `incremental`, `keys` are lines of the task file.
 
     It has no rules, or with `into` one: all tables `shard_…` of schema `bench` into that one.
     """
@@ -57,6 +58,7 @@ target-database: {{host: 127.0.0.1, port: {target.port}, user: root}}
 routes: {{{route if into else ""}}}
 mysql-instances: [{{source-id: s1, loader-config-name: l, route-rules: [{"shards" if into else ""}], {meta}}}]
 loaders: {{l: {{dir: {folder}/dump}}}}
+{keys}
 """)
     upstream = parse_source(f"""
 source-id: s1

@@ -19,11 +19,11 @@ def assert_exactly_once(source: ThrowawayServer, target: ThrowawayServer, names:
     """
     for name in names:
         assert_equal([(source, name)], (target, name))
-    against = exactly_once(_as_applied(row_events(source, names)), _as_applied(row_events(target, names)))
+    against = exactly_once(as_applied(row_events(source, names)), as_applied(row_events(target, names)))
     assert not against, "\n".join(against)
 
 
-def _as_applied(events: Counter[RowEvent]) -> Counter[RowEvent]:
+def as_applied(events: Counter[RowEvent]) -> Counter[RowEvent]:
     """A change of the key counts as a DELETE and an INSERT, as it is applied."""
     applied: Counter[RowEvent] = Counter()
     for event, times in events.items():

@@ -79,6 +79,7 @@ def test_a_target_that_takes_them_all_makes_it_a_warning(merge: TaskFiles, schem
     create(merge, "s2", "o_1", "id BIGINT PRIMARY KEY, v VARCHAR(10)")
     merge.target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id BIGINT PRIMARY KEY, v VARCHAR(10))")
     assert {finding.severity for finding in found(merge, SAME)} == {"warn"}
+    assert {finding.severity for finding in found(with_keys(merge, shard_mode="pessimistic"), SAME)} == {"fail"}
 
 
 def test_tables_that_do_not_merge_may_differ(merge: TaskFiles) -> None:

@@ -11,6 +11,10 @@ from pyspark.sql import SparkSession
 from shard_runs import Shards
 from task_runs import TaskRun, wait_until
 from unshard.errors import ShardError
+from unshard.shard.group import ShardingGroup
+from unshard.sync.batch import BatchPlan
+from unshard.sync.follow import Rows
+from unshard.sync.resync import Resyncer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -139,6 +143,37 @@ def test_eight_tables_are_in_step_soon(
         shards.wait_in_step(run)
         assert time.monotonic() - begun < 10  # 3 s on a machine that does nothing else
         assert shards.merged_rows() == shards.expected()
+
+
+def test_what_is_held_is_read_again_once_not_once_a_statement(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[int] = []
+    close = Resyncer._close
+
+    def counted(self: Resyncer, plan: BatchPlan, rows: Rows, after: ShardingGroup) -> None:
+        decoded.append(rows.extent.row_events)
+        close(self, plan, rows, after)
+
+    monkeypatch.setattr(Resyncer, "_close", counted)
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for number in range(3):
+            shards.alter("s1", 0, f"ADD COLUMN c_{number} INT")
+            for row in range(20):
+                shards.insert("s1", 0, 20 * number + row + 1)
+        run.catch_up()
+        for number in range(3):
+            shards.alter("s1", 1, f"ADD COLUMN c_{number} INT")
+        shards.settle(run)
+    assert sum(decoded) == 60
 
 
 def test_several_groups_at_least_once(

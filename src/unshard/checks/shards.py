@@ -24,11 +24,13 @@ def shard_structures(task: TaskFacts, target: TableName, group: Group) -> Iterat
     """Each table against what takes the rows of all: every column that one of them has, as wide as the widest.
 
     A difference fails, for the shard that comes first would decide what the target's table is like; it is told only
-    where the target has a table already that takes them all. No mending command takes anything away.
+    where the target has a table already that takes them all, unless their DDL is to be brought together: that needs
+    equal tables to begin with. No mending command takes anything away.
     """
     wanted = _widest(group)
     there = task.there.get(target)
-    takes = there is not None and not any(misfits(source.tables[name], there) for source, name in group)
+    alike = any(source.config.pessimistic for source, _ in group)
+    takes = not alike and there is not None and not any(misfits(source.tables[name], there) for source, name in group)
     lines: dict[tuple[str, TableName], Mapping[str, str]] = {}
     for source, name in group:
         mine = {column.name.lower(): column for column in source.tables[name].columns}

@@ -66,4 +66,20 @@ SHARD: dict[str, Entry] = {
         "this source gets its first table of {target} while a sharding DDL is being run there, and that takes too long",
         "`unshard ctl shard-ddl-lock TASK` shows who runs it; start the task again when it is done",
     ),
+    "SHARD-027": Entry(
+        "a sharding DDL of {target} waits, and the rules of the task don't send this table there any more",
+        "give the task the routes and lists back that it had, until the DDL is resolved; `unshard ctl query-status`"
+        " shows what waits",
+    ),
+    "SHARD-028": Entry(
+        "the task has no `shard-mode` any more, and changes are held for a sharding DDL of {targets}",
+        "give the task `shard-mode: pessimistic` back until the DDL is resolved; `unshard ctl query-status` shows what"
+        " waits",
+    ),
+    "SHARD-029": Entry(
+        "this table and {other} are merged into {target}, and their copies differ in {columns}: only one of them had a"
+        " DDL when it was copied, and nobody can tell where the other one has it",
+        "run the DDL on all shards, then remove the dump and start the task anew; let no DDL run on shards while they"
+        " are copied",
+    ),
 }

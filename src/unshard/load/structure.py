@@ -10,7 +10,7 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.create_sql import create_database, create_table
 from unshard.model.shape import misfits
@@ -31,11 +31,13 @@ _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 416
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A source's rules, as functions of a source table's name."""
+    """A source's rules, as functions of a source table's name. `alike`: tables that merge must have equal columns,
+    for their DDL is brought together."""
 
     route: Route
     mapping_for: Callable[[TableName], ColumnMapping | None]
     extracted: Callable[[TableName], tuple[Extracted, ...]]
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,13 @@ def prepare(
     """Create what the target lacks and check what it has; by source table how its rows are written.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
-    table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017.
+    table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017;
+    ShardError SHARD-029 for tables that are to be alike, and are not.
     """
     found: dict[TableName, Way] = {}
     there_before = _Listing(connection)
     used = ""
+    firsts: dict[TableName, Table] = {}
     names = [table.name for table in contents.tables]
     asked = [(rules.route(name), rules.extracted(name), rules.mapping_for(name)) for name in names]
     for table, (target, extracted, mapping) in zip(contents.tables, asked, strict=True):
@@ -75,6 +79,8 @@ def prepare(
         if table.structure is None:
             used = ""  # its description uses the scratch schema
         structure = table.structure or _described(connection, table, scratch_schema, source)
+        if rules.alike:
+            _refuse_unlike(firsts.setdefault(target, structure), structure, target, where)
         if used != target.schema:
             rows(connection, f"USE {quote_name(target.schema)}")
             used = target.schema
@@ -91,6 +97,14 @@ def prepare(
         settled = mapping.settled(structure, there) if mapping is not None else None
         found[table.name] = Way(structure, target, settled, added)
     return found
+
+
+def _refuse_unlike(one: Table, other: Table, target: TableName, where: Where) -> None:
+    """Raises ShardError SHARD-029 where columns differ; their order may."""
+    first, second = ({(c.name.lower(), c.definition, c.nullable) for c in table.columns} for table in (one, other))
+    if first != second:
+        names = ", ".join(sorted({name for name, *_ in first ^ second}))
+        raise ShardError("SHARD-029", where, values={"other": str(one.name), "target": str(target), "columns": names})
 
 
 class _Listing:

@@ -61,7 +61,7 @@ class LoadUnit:
     """One source's load.
 
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` what of its names
-    goes along. Files of tables that `allow` keeps out are passed over.
+    goes along. Files of tables that `allow` keeps out are passed over. `alike`: as in `load.structure.Rules`.
     """
 
     def __init__(
@@ -74,11 +74,12 @@ class LoadUnit:
         run_tasks: RunTasks,
         extracted: Callable[[TableName], tuple[Extracted, ...]] = lambda name: (),
         allow: BlockAllowList | None = None,
+        alike: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._rules = Rules(route, mapping_for, extracted)
+        self._rules = Rules(route, mapping_for, extracted, alike)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
         self._contents: Contents | None = None

@@ -65,9 +65,16 @@ class ShardingGroups:
         self.keeper = ShardingGroupKeeper(self.journal.source)
 
     def restore(self, names: Iterable[TableName]) -> None:
-        """Be where the target's rows say; `names` are the source's tables there, without those ahead in the log."""
+        """Be where the target's rows say; `names` are the source's tables there, without those ahead in the log.
+
+        Raises ShardError SHARD-027 where a table of an unresolved group is not for its target any more.
+        """
         meta, source = self.journal.meta, self.journal.source
         keeper = self.journal.on_target(lambda c: load_groups(c, meta, source))
+        for group in keeper.unresolved:
+            for name in group.tables:
+                if not self.rules.allows(name) or self.rules.route(name) != group.target:
+                    raise ShardError("SHARD-027", Where(source, str(name)), values={"target": str(group.target)})
         self._saved, self._looked = dict(keeper.groups), 0.0
         members: dict[TableName, dict[TableName, TableState]] = {}
         for name in sorted(names):
@@ -212,3 +219,10 @@ def _unsynced(group: ShardingGroup) -> Unsynced:
     names = tuple(map(str, group.unsynced)) if items else ()
     since = min((datetime.fromisoformat(item.time).timestamp() for item in items if item.time), default=0.0)
     return Unsynced(names, since)
+
+
+def refuse_held(journal: Journal) -> None:
+    """For a task without `shard-mode`. Raises ShardError SHARD-028 where changes are held all the same."""
+    held = journal.on_target(lambda c: load_groups(c, journal.meta, journal.source)).unresolved
+    if held:
+        raise ShardError("SHARD-028", Where(journal.source), values={"targets": ", ".join(str(g.target) for g in held)})

@@ -23,7 +23,7 @@ from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
-from unshard.sync.groups import Next, ShardingGroups
+from unshard.sync.groups import Next, ShardingGroups, refuse_held
 from unshard.sync.journal import Journal, nothing
 from unshard.sync.ledger import Report
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
@@ -118,6 +118,7 @@ class SyncUnit:
             self.groups.restore(known if fresh else known | self.statements.ownership.declared())
             self.statements.ownership.announce(self.groups.names)
         else:
+            refuse_held(self.journal)
             self.announce()
 
     def run(self, stop: Event) -> None:

@@ -64,7 +64,7 @@ def compare(
     target: Place,
     *,
     columns: Sequence[str] | None = None,
-    mapping: Mapping | None = None,
+    mapping: Mapping | Sequence[Mapping] | None = None,
 ) -> Comparison:
     """Compare the union of the source tables with one target table, as bags of rows.
 
@@ -72,7 +72,8 @@ def compare(
 
     Args:
         columns: names to compare; default: those of the target, which every source table must have too.
-        mapping: what the migration does to a source row, as a function on its text values by column name.
+        mapping: what the migration does to a source row, as a function on its text values by column name; or one for
+            each source table.
 
     Raises LookupError when a table or a column is not there.
     """
@@ -84,7 +85,7 @@ def compare(
             _server_sum(target, names),
         )
     else:
-        source_rows = Counter(row for place in sources for row in _rows(place, names, mapping))
+        source_rows = Counter(_source_rows(sources, names, mapping))
         target_rows = Counter(_rows(target, names))
         ours, theirs = _client_sum(source_rows), _client_sum(target_rows)
     if ours == theirs:
@@ -100,10 +101,13 @@ def assert_equal(sources: Sequence[Place], target: Place, **options: Any) -> Com
 
 
 def differences(
-    sources: Sequence[Place], target: Place, names: Sequence[str], mapping: Mapping | None = None
+    sources: Sequence[Place],
+    target: Place,
+    names: Sequence[str],
+    mapping: Mapping | Sequence[Mapping] | None = None,
 ) -> tuple[str, ...]:
     """The first rows that only one side has; a row whose key both sides have is shown by the columns that differ."""
-    ours = Counter(row for place in sources for row in _rows(place, names, mapping))
+    ours = Counter(_source_rows(sources, names, mapping))
     theirs = Counter(_rows(target, names))
     only_ours, only_theirs = list((ours - theirs).elements()), list((theirs - ours).elements())
     identity = [names.index(name) for name in _table(*target).identity if name in names]
@@ -140,6 +144,14 @@ def _client_sum(rows: Counter[TextRow]) -> tuple[int, int]:
         int(hashlib.md5(repr(row).encode()).hexdigest()[: _CHECKSUM_BITS // 4], 16) * n for row, n in rows.items()
     )
     return rows.total(), sum(digests)
+
+
+def _source_rows(
+    sources: Sequence[Place], names: Sequence[str], mapping: Mapping | Sequence[Mapping] | None
+) -> Iterator[TextRow]:
+    each = mapping if isinstance(mapping, Sequence) else [mapping] * len(sources)
+    for place, its in zip(sources, each, strict=True):
+        yield from _rows(place, names, its)
 
 
 def _rows(place: Place, names: Sequence[str], mapping: Mapping | None = None) -> Iterator[TextRow]:

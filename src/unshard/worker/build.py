@@ -229,6 +229,7 @@ def _load(
         work,
         lambda name: router.extracted(name, config.source_id),
         allow_list(config),
+        config.pessimistic,
     )
 
 

@@ -1,0 +1,3 @@
+-- when all is read
+ALTER TABLE shop_1.orders_1 ADD COLUMN pieces INT;
+UPDATE shop_1.orders_1 SET pieces = 3;

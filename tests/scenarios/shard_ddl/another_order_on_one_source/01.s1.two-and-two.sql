@@ -1,0 +1,5 @@
+-- when all is read
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+ALTER TABLE shop_1.orders_1 ADD COLUMN pieces INT;
+ALTER TABLE shop_1.orders_2 ADD COLUMN pieces INT;
+ALTER TABLE shop_1.orders_2 ADD COLUMN note VARCHAR(20);

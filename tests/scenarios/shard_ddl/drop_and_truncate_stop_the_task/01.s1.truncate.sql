@@ -1,0 +1,3 @@
+-- when all is read
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+TRUNCATE TABLE shop_1.orders_1;

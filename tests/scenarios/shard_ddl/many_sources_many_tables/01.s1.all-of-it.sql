@@ -1,0 +1,6 @@
+-- when all is read
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+ALTER TABLE shop_1.orders_2 ADD COLUMN note VARCHAR(20);
+ALTER TABLE shop_1.orders_3 ADD COLUMN note VARCHAR(20);
+INSERT INTO shop_1.orders_1 (item, note) VALUES ('cherry', 'red');
+UPDATE shop_1.orders_2 SET note = 'blue';

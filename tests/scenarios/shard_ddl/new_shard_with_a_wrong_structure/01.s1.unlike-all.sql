@@ -1,0 +1,3 @@
+-- when all is read
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+CREATE TABLE shop_1.orders_3 (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, item VARCHAR(20) NOT NULL, other INT);

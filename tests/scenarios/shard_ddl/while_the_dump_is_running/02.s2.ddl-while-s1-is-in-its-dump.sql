@@ -1,0 +1,3 @@
+-- when s2 is in sync
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+INSERT INTO shop_1.orders_1 (item, note) VALUES ('cherry', 'red');

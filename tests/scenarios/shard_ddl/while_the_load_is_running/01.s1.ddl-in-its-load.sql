@@ -1,0 +1,3 @@
+-- when s1 is in load
+ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
+INSERT INTO shop_1.orders_1 (item, note) VALUES ('cherry', 'red');

@@ -1,0 +1,36 @@
+"""Each folder of tests/scenarios/shard_ddl, on real servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from scenario_folders import Scenario
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+FOLDERS = sorted(path for path in Path(__file__).with_name("shard_ddl").iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def more_sources() -> Iterator[tuple[MariadbServer, MariadbServer]]:
+    with MariadbServer({"gtid_domain_id": "3"}) as third, MariadbServer({"gtid_domain_id": "4"}) as fourth:
+        yield third, fourth
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_merged_table_is_as_the_folder_says(
+    folder: Path,
+    source_server: MariadbServer,
+    second_source: MariadbServer,
+    more_sources: tuple[MariadbServer, MariadbServer],
+    target_server: MariadbServer,
+    spark: SparkSession,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    servers = dict(zip(("s1", "s2", "s3", "s4"), (source_server, second_source, *more_sources), strict=True))
+    Scenario(folder, schema, servers, target_server, tmp_path, spark).play()
