@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unshard.api.status import UnresolvedGroup
 from unshard.cli.display import line
 from unshard.model.position import Location, Position
 from unshard.sync.lag import Sighting
@@ -26,3 +27,9 @@ def test_lag_is_unknown_before_it_is_known_and_grows_while_the_source_is_away() 
     assert "lag unknown" in shown(meter, None)
     assert "lag 0.0 s" in shown(meter, Sighting(Position("b.000001", 99), 5000.0, 18.0))
     assert "lag 2.0 s" in shown(meter, None)
+
+
+def test_a_merged_table_that_waits_for_its_ddl_is_told_though_the_lag_is_zero() -> None:
+    meter = Meter(location=Location(Position("b.000001", 99)))
+    meter.groups = (UnresolvedGroup(target="`d`.`t`", waits_for="s2 has not met it in d.t1"),)
+    assert "`d`.`t` waits for its DDL (s2 has not met it in d.t1)" in shown(meter, None)

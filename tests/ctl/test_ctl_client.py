@@ -68,6 +68,17 @@ def test_a_run_in_this_folder_is_found(master: Any, tmp_path: Path, monkeypatch:
         assert "CLUSTER-040" in ctl("query-status").stderr
 
 
+def test_a_run_in_this_folder_is_asked_about_a_task_s_file_too(
+    master: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unshard.addr").write_text(f"{master.address}\n")
+    (tmp_path / "task.yaml").write_text("name: orders\n")
+    monkeypatch.chdir(tmp_path)
+    assert ctl("check-task", "task.yaml").exit_code == 0
+    assert ctl("check-task", "task.yaml", "-s", "source.yaml").exit_code == 1
+    assert master.verbs == ["check-task"]
+
+
 def test_a_file_has_the_flags_and_flags_count_over_it(master: Any, tmp_path: Path) -> None:
     toml, other = tmp_path / "dmctl.toml", tmp_path / "ctl.yaml"
     toml.write_text(f'master-addr = "{master.address}"\nrpc-timeout = "5s"\n')

@@ -212,7 +212,8 @@ def test_a_password_of_a_source_may_change_while_its_tasks_run(rig: Rig) -> None
     rig.sources("a")
     rig.start("t", "a")
     text = source_text("a").replace("pass word", "another one")
-    assert rig.master.update_source(UpdateSource(config=text))["result"]
+    told = rig.master.update_source(UpdateSource(config=text))
+    assert told["result"] and rig.master.operate_source(OperateSource(op="update", config=(text,))) == told
     assert worker.order is not None and worker.order.config["from"]["password"] == "another one"
     with refused("CLUSTER-016"):
         rig.master.update_source(UpdateSource(config=source_text("a", enable_gtid="true")))

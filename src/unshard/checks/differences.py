@@ -12,6 +12,11 @@ from unshard.model.shape import misfits
 from unshard.model.table import Column, Index, Table, TableName, quote_name
 from unshard.transform.extract import constants, with_constants
 
+_GOES_ON = (
+    "nothing, as long as the statement for it is still to be followed or waits for other tables: `query-status` tells; "
+    "else alter the target's table"
+)
+
 
 def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table, *, merged: bool) -> Iterator[Finding]:
     """A row that doesn't fit stops a load; later on, the statement that changes the target may still be to come."""
@@ -24,7 +29,7 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
         yield Finding(
             "fail" if source.fresh and source.config.mode != "incremental" else "warn",
             f"table {table.name} does not fit into {there.name}: {fault}",
-            _mend_column(table, there, fault),
+            _mend_column(table, there, fault) if source.fresh else _GOES_ON,
             str(table.name),
             str(there.name),
         )

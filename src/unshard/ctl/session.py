@@ -49,8 +49,10 @@ class Session:
         return MasterClient(self.masters or _run_here(), self.seconds, self.security)
 
     def direct(self, task: str | Path) -> bool:
-        """Whether no master was named, and the task is a file: what files are enough for is done with them alone."""
-        return not self.masters and is_file(str(task))
+        """Whether files are enough: no master was named, and files of sources were, or none runs here."""
+        if self.masters or not is_file(str(task)):
+            return False
+        return any(is_file(source) for source in self.sources) or not _run_here()
 
 
 def _run_here() -> tuple[str, ...]:

@@ -89,6 +89,8 @@ def locks(answer: Answer) -> Iterator[RenderableType]:
     found = answer.get("locks") or ()
     if not answer.get("result") or not found:
         yield verdict(answer)
+        if answer.get("result"):
+            yield "tables that wait for others of their own source have none yet: `query-status TASK` shows them"
         return
     for lock in found:
         yield Text(str(lock.get("ID", "")), style="bold")

@@ -19,7 +19,7 @@ ACCESS: dict[str, Entry] = {
     ),
     "CLUSTER-053": Entry(
         "the caller is not known",
-        "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token",
+        "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token-file FILE",
     ),
     "CLUSTER-054": Entry(
         "{caller} has the role {role}; this needs {needed}", "use a token with that role, or have the role changed"

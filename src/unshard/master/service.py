@@ -188,7 +188,8 @@ class Master:
         if request.op == "create":
             return self.sources.create(request)
         if request.op == "update":
-            return answer(self._updates.source(UpdateSource(config=text)) for text in request.config)
+            changed = [self._updates.source(UpdateSource(config=text)) for text in request.config]
+            return answer(source for each in changed for source in each["sources"])
         if request.op == "stop":
             return self.sources.stop(names)
         return self.sources.show(names)
