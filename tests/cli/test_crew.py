@@ -139,6 +139,47 @@ def test_the_master_within_pauses_resumes_and_stops_the_task() -> None:
     assert running.stop.is_set()
 
 
+def test_a_source_that_is_stopped_by_hand_is_not_waited_for() -> None:
+    begun = [Event(), Event()]
+
+    def first(stop: Event) -> None:
+        begun[0].set()
+        waits(stop)
+
+    def second(stop: Event) -> None:
+        begun[1].set()
+        assert begun[0].wait(5)
+        while "s0" in stopped:
+            stop.wait(0.02)
+
+    stopped = ["s0"]
+    with crew(first, second) as running:
+        assert all(one.wait(5) for one in begun)
+        assert running.master.stop_task(StopTask(name="t", sources=("s0",)))["result"]
+        stopped.clear()
+        assert running.ended.wait(5)
+    running.join()
+    assert not running.stop.is_set()
+
+
+def test_the_end_of_all_sources_is_told_to_who_has_stopped_them() -> None:
+    begun = [Event(), Event()]
+
+    def work(number: int) -> Callable[[Event], None]:
+        def works(stop: Event) -> None:
+            begun[number].set()
+            waits(stop)
+
+        return works
+
+    with crew(work(0), work(1)) as running:
+        assert all(one.wait(5) for one in begun)
+        told = running.master.stop_task(StopTask(name="t"))
+        assert [one["result"] for one in told["sources"]] == [True, True]
+        assert running.ended.wait(5)
+    running.join()
+
+
 def test_what_runs_is_seen_in_its_samples_and_each_line_of_the_log_tells_whose_it_is(tmp_path: Path) -> None:
     begun = Event()
 

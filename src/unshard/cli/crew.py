@@ -29,6 +29,7 @@ from unshard.worker.status import SubtaskStatus
 
 FOREVER_SECONDS = 10.0 * 365 * 86400
 LOOK_SECONDS = 0.05
+_OVER = frozenset({Stage.FINISHED, Stage.STOPPED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +147,18 @@ class Crew:
         """Until all is finished, somebody stops it, or an error does."""
         while not self.stop.wait(LOOK_SECONDS):
             self._look()
-            ordered = any(task == self.configs[0].name for task, _ in self.master.cluster.state.subtasks)
-            if not ordered:  # stopped by ctl
+            if self._stopped_by_ctl():
                 self.stop.set()
-            elif self._hosted and all(hosted.stage is Stage.FINISHED for hosted in self._hosted.values()):
+            elif self._hosted and all(hosted.stage in _OVER for hosted in self._hosted.values()):
                 return
+
+    def _stopped_by_ctl(self) -> bool:
+        """Whether the task is gone, and the master has heard so of the workers: whoever asked for it waits for that."""
+        name = self.configs[0].name
+        if any(task == name for task, _ in self.master.cluster.state.subtasks):
+            return False
+        beats = filter(None, map(self.master.roster.beat_of, self._agents))
+        return not any(brief.task == name for beat in beats for brief in beat.subtasks)
 
     def _look(self) -> None:
         """Find the subtasks as they appear, and what has ended them."""

@@ -39,7 +39,8 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
         return NOT_BOUND
     beat = cluster.roster.beat_of(bound.worker)
     if beat is None or beat.epoch != bound.epoch:
-        return None
+        idle = beat is not None and not beat.epoch  # it serves nothing, so nothing of the task runs there
+        return "" if idle and wanted is Stage.STOPPED else None
     brief = cluster.roster.brief(bound.worker, bound.epoch, row.task)
     if brief is None:
         return "" if wanted is Stage.STOPPED else None
