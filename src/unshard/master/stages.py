@@ -12,6 +12,7 @@ from unshard.master.cluster import Cluster
 from unshard.master.state import SubtaskRow
 
 WAIT_SECONDS = 10.0
+STOPPED_SINCE = "it has been stopped meanwhile"
 NOT_BOUND = "source not bound: it is done once a worker serves it"
 _SETTLED = {
     Stage.RUNNING: frozenset({Stage.RUNNING, Stage.FINISHED}),
@@ -34,6 +35,8 @@ def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[
 
 def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
     """None while it is on its way, empty when it has arrived, else why it never will."""
+    if wanted is not Stage.STOPPED and (row.task, row.source) not in cluster.state.subtasks:
+        return STOPPED_SINCE
     bound = cluster.serving(row.source)
     if bound is None:
         return NOT_BOUND
