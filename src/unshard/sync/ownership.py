@@ -11,6 +11,7 @@ from unshard.ddl.pieces import Rules
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.sync.journal import Also, Journal
+from unshard.target.receipts import hold
 from unshard.target.shard_locks import announce, load_keeper, load_keepers, own
 
 Owned = dict[TableName, tuple[TableName, ...]]
@@ -35,7 +36,8 @@ class Ownership:
     def announce(self, names: Iterable[TableName]) -> None:
         """Say at a start what the source owns; waits while a DDL is being run where it gets its first table.
 
-        Raises ShardError SHARD-025 where that takes too long.
+        Raises ShardError SHARD-025 where that takes too long, SyncError SYNC-001 where another process has taken the
+        source over since its claim.
         """
         if not self.told:
             return
@@ -45,6 +47,8 @@ class Ownership:
         def attempt(connection: Any) -> None:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN")
+                if journal.epoch:
+                    hold(cursor, journal.meta, journal.source, journal.epoch)
                 busy.append(announce(cursor, journal.meta, journal.source, owned, self.peers))
                 cursor.execute("COMMIT")
 

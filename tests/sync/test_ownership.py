@@ -1,0 +1,30 @@
+"""What a source says that it owns, on a real server: by one process at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from unshard.ddl.pieces import Rules
+from unshard.errors import SyncError
+from unshard.model.table import TableName
+from unshard.sync.journal import Journal
+from unshard.sync.ownership import Ownership
+from unshard.target.meta import MetaTables
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+OLD, NEW = TableName("up", "t_1"), TableName("up", "t_2")
+RULES = Rules(lambda name: True, lambda schema: True, lambda name: TableName("db", "t"), lambda schema: schema)
+
+
+def test_a_process_whose_source_was_taken_over_has_no_say(target_server: MariadbServer, schema: str) -> None:
+    journals = [Journal(target_server.endpoint, MetaTables(schema, "task"), "s1") for _ in range(2)]
+    zombie, heir = (Ownership(journal, RULES, ("s1", "s2"), told=True) for journal in journals)
+    for journal in journals:
+        journal.claim()
+    heir.announce((NEW,))
+    with pytest.raises(SyncError, match="SYNC-001"):
+        zombie.announce((OLD,))
+    assert heir.declared() == {NEW}
+    for journal in journals:
+        journal.drop()
