@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import ShardError, Where
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place_form, place_of, same, side_by_side
 
@@ -25,12 +25,15 @@ from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place
 class TableState:
     """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then; `last` is the
     caller's own about it, in JSON: what a later table of the name is unlike.
+
+    `passed` are statements met while it was held that are not for the target, and that nobody waits for.
     """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
     behind: Location | None = None
     gone: Location | None = None
     last: Form | None = None
+    passed: tuple[DdlItem, ...] = ()
 
     @property
     def held_from(self) -> Location | None:
@@ -49,6 +52,11 @@ class TableState:
     def idle(self) -> bool:
         return self.held_from is None
 
+    def next_behind(self, place: Position) -> DdlItem | None:
+        """The first statement at or behind a place: what the table's changes before it were written to."""
+        later = [item for item in (*self.sequence.items, *self.passed) if item.begin.position >= place]
+        return min(later, key=lambda item: _position(item.begin), default=None)
+
     def until(self, at: Location) -> Location:
         """Where the re-sync of what is resolved ends, while the main stream stands `at`."""
         return self.sequence.items[0].begin if self.sequence.items else self.gone or at
@@ -61,18 +69,22 @@ class TableState:
         if self.behind is None:
             return self
         reached = max(self.behind, upto, key=_position)
-        return replace(self, behind=None if _position(reached) >= _position(self.until(at)) else reached)
+        done = _position(reached) >= _position(self.until(at))
+        passed = tuple(item for item in self.passed if _position(item.begin) >= _position(reached))
+        return replace(
+            self, behind=None if done else reached, passed=() if done and not self.sequence.items else passed
+        )
 
     @property
     def places(self) -> tuple[Location, ...]:
         """All that is on record of the log."""
-        edges = [place for item in self.sequence.items for place in (item.begin, item.end)]
+        edges = [place for item in (*self.sequence.items, *self.passed) for place in (item.begin, item.end)]
         return (*edges, *(place for place in (self.behind, self.gone) if place is not None))
 
     def moved(self, to: Moved) -> TableState:
         behind, gone = (to(place) if place is not None else None for place in (self.behind, self.gone))
-        sequence = ShardingSequence(tuple(item.moved(to) for item in self.sequence.items))
-        return replace(self, sequence=sequence, behind=behind, gone=gone)
+        items, passed = (tuple(item.moved(to) for item in kept) for kept in (self.sequence.items, self.passed))
+        return replace(self, sequence=ShardingSequence(items), behind=behind, gone=gone, passed=passed)
 
     def to_dict(self) -> Form:
         return {
@@ -80,12 +92,14 @@ class TableState:
             "behind": place_form(self.behind) if self.behind else None,
             "gone": place_form(self.gone) if self.gone else None,
             "last": self.last,
+            "passed": [item.to_dict() for item in self.passed],
         }
 
     @classmethod
     def from_dict(cls, form: Form) -> TableState:
         behind, gone = (place_of(form[name]) if form[name] else None for name in ("behind", "gone"))
-        return cls(ShardingSequence(tuple(map(DdlItem.from_dict, form["items"]))), behind, gone, form["last"])
+        items, passed = (tuple(map(DdlItem.from_dict, form.get(name, ()))) for name in ("items", "passed"))
+        return cls(ShardingSequence(items), behind, gone, form.get("last"), passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +182,11 @@ class ShardingGroup:
             cause = side_by_side(str(table), mine, str(other), self.sequence.statements())
             raise ShardError("SHARD-001", where, cause, {"target": str(self.target)})
         return self._with(table, state.met(item))
+
+    def pass_by(self, table: TableName, item: DdlItem) -> ShardingGroup:
+        """The table has met a statement that nobody waits for; it matters where changes before it are held."""
+        state = self.tables[table]
+        return self if state.idle else self._with(table, replace(state, passed=(*state.passed, item)))
 
     def add(self, table: TableName, at: Location, met: int = 0) -> ShardingGroup:
         """A table was created, `at` the end of its CREATE, with the structure behind the first `met` items.

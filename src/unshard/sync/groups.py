@@ -159,7 +159,8 @@ class ShardingGroups:
         for name, (first, last) in resync.windows.items():
             if first.position <= begin.position and end.position <= last.position:
                 state = group.tables[name]
-                form = state.sequence.items[0].payload["before"] if state.sequence.items else state.last
+                item = state.next_behind(end.position)
+                form = item.payload["before"] if item is not None else state.last
                 found[name] = replace(Table.from_dict(form) if form else self._known(name, begin), name=name)
         return found
 

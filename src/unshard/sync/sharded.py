@@ -9,6 +9,8 @@
 | RENAME TABLE within the target table | nothing | the table goes on under its new name |
 | any other RENAME, CREATE OR REPLACE TABLE | refused | |
 | CREATE DATABASE, ALTER DATABASE | run at once | nothing |
+| one that is left out (a filter, `binlog skip`) | nothing | kept while the table is held, for what is read again |
+| one in whose place others stand (`binlog replace`, `inject`) | as those | as those |
 """
 
 from __future__ import annotations
@@ -114,8 +116,10 @@ class ShardedStatements:
         item = DdlItem(Location(work.begin, at.gtid), work.end, texts, payload, stamp)
         return self.groups.put(group.meet(table, item))
 
-    def join_and_leave(self, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Also | None:
-        """What the statement makes of the members of groups; None where it changes none.
+    def pass_by(self, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Also | None:
+        """What a statement that need not wait makes of groups and their members; None where it changes none.
+
+        A held table whose structure it changes upstream alone keeps the one of before, for what is read again.
 
         Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 for a new table that is unlike all others,
         SHARD-025 where its target is busy for too long.
@@ -137,6 +141,11 @@ class ShardedStatements:
             if piece.ddl.kind is Kind.CREATE_TABLE and (made := changes.get(piece.ddl.tables[0])) is not None:
                 met = self._met(of(made.name), made, work.begin)
                 groups[route(made.name)] = of(made.name).add(made.name, work.end, met)
+        for name in [name for name, table in changes.items() if table is not None and name in self.groups.keeper.held]:
+            before = self.groups.structure(name)
+            if before is not None and name in of(name).tables and before != changes[name]:
+                item = DdlItem(begin, work.end, (), {"before": before.to_dict()})
+                groups[route(name)] = of(name).pass_by(name, item)
         if not groups:
             return None
         self._own_first(groups, work)

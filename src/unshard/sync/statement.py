@@ -18,8 +18,9 @@ from unshard.ddl.marks import unmarked
 from unshard.ddl.online import Kept, Records
 from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import Prepared, for_target, prepare
+from unshard.ddl.prepare import for_target
 from unshard.ddl.scratch import drop_leftovers
+from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import Changes, SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
@@ -33,7 +34,7 @@ from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
 from unshard.sync.ownership import Ownership
-from unshard.sync.sharded import ShardedStatements, statements_of
+from unshard.sync.sharded import ShardedStatements, Shared, statements_of
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.wanted import StatementReader, Wanted
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -144,45 +145,22 @@ class Statements:
         operator = journal.operator_in(work.begin, work.end.position)
         if operator is None:
             wanted = self._reader.own(work, where, self.after, unlocked=unlocked)
-            if self.sharded is not None:
-                return self._share(self.sharded, work, at, journal, wanted, again)
             self._refuse_sharding(wanted.found, journal)
-            prepared = self._prepared(work, wanted.found, self.rules, journal)
+            ready = self._prepared(work, wanted.found, self.rules, journal)
         else:
-            wanted, prepared = self._operated(work, where, operator, journal, unlocked=unlocked)
+            wanted, ready = self._operated(work, where, operator, journal, unlocked=unlocked)
             journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
-        if prepared.intent is None:
-            self._take_over(prepared.changes)
-            told = self.ownership.changed(self._names, prepared.changes)
+        changes, also = ready.changes, None
+        if self.sharded is not None and ready.shared.meets is not None and ready.statements:
+            also = self.sharded.meet(ready.shared.meets, ready.statements, work, at)
+        elif self.sharded is not None:
+            also = self.sharded.pass_by(ready.shared.pieces, changes, work, at)
+        if ready.intent is None:
+            self._take_over(changes)
+            told = also if self.sharded is not None else self.ownership.changed(self._names, changes)
             return self._pass(work, journal, wanted.online, again, told)
-        self._open(work, at, journal, wanted.online, prepared.intent, prepared.changes, operator, again)
+        self._open(work, at, journal, wanted.online, ready.intent, changes, operator, again, also)
         return True
-
-    def _share(
-        self,
-        sharded: ShardedStatements,
-        work: Ddl,
-        at: Location,
-        journal: Journal,
-        wanted: Wanted,
-        again: OpenBatch | None,
-    ) -> bool:
-        """What is done of a statement at once, and what waits until all tables of its group have it."""
-        if not wanted.found:
-            return self._pass(work, journal, wanted.online, again)
-        shared = sharded.share(wanted.found, Where(source=self.source, position=str(work.begin)))
-        changes, statements = journal.on_target(lambda c: for_target(c, shared.pieces, self.tracker, self.rules))
-        if shared.meets is not None and statements:
-            also: Also | None = sharded.meet(shared.meets, statements, work, at)
-        else:
-            also = sharded.join_and_leave(shared.pieces, changes, work, at)
-            if statements:
-                place, begin, end = self.tracker.place, work.begin, work.end.position
-                intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
-                self._open(work, at, journal, wanted.online, intent, changes, None, again, also)
-                return True
-        self._take_over(changes)
-        return self._pass(work, journal, wanted.online, again, also)
 
     def execute(self, group: ShardingGroup, at: Location, journal: Journal) -> None:
         """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`."""
@@ -229,7 +207,7 @@ class Statements:
 
     def _operated(
         self, work: Ddl, where: Where, operator: Operator, journal: Journal, *, unlocked: bool
-    ) -> tuple[Wanted, Prepared]:
+    ) -> tuple[Wanted, _Ready]:
         """What an operator makes of a statement: what it gives is run first, and of itself nothing but for inject.
 
         The source ran the statement and nothing else, so it is tracked in any case; only where it can't be, what is
@@ -258,11 +236,18 @@ class Statements:
         log.warning("tracked by what an operator gives", position=str(work.begin), op=str(operator.op), note=note)
         return Wanted(note=note), prepared
 
-    def _prepared(self, work: Ddl, found: Sequence[Piece], rules: Rules, journal: Journal) -> Prepared:
+    def _prepared(self, work: Ddl, found: Sequence[Piece], rules: Rules, journal: Journal) -> _Ready:
         if not found:
-            return Prepared({}, None)
-        begin, end = work.begin, work.end.position
-        return journal.on_target(lambda c: prepare(c, found, self.tracker, rules, begin, end))
+            return _Ready()
+        shared = Shared(tuple(found))
+        if self.sharded is not None:
+            shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
+        changes, statements = journal.on_target(lambda c: for_target(c, shared.pieces, self.tracker, rules))
+        if not statements or shared.meets is not None:
+            return _Ready(changes, None, shared, tuple(statements))
+        place, begin, end = self.tracker.place, work.begin, work.end.position
+        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
+        return _Ready(changes, intent, shared, tuple(statements))
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""
@@ -326,7 +311,9 @@ class Statements:
         self._names -= {name for name, table in changes.items() if table is None}
 
     def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
-        """Raises SyncError SYNC-011 where what is to be run would change tables of others too."""
+        """Raises SyncError SYNC-011 where what is to be run would change tables of others too, and does not wait."""
+        if self.sharded is not None:
+            return
         for ddl in (part for piece in found for part in piece.run):
             if ddl.kind is Kind.DROP_DATABASE:
                 journal.on_target(partial(refuse_shared_schema, ddl=ddl, names=self._names, rules=self.rules))
@@ -335,3 +322,13 @@ class Statements:
     def _is_merged(self, target: TableName) -> bool:
         """Whether more than one source table, of any source, lands in that target table."""
         return self.names_in(target) + self.ownership.others(target) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What a statement comes to: the structures behind it, and what is to be run at once (`intent`) or waits."""
+
+    changes: Changes = field(default_factory=dict)
+    intent: Intent | None = None
+    shared: Shared = field(default_factory=lambda: Shared(()))
+    statements: tuple[Parsed, ...] = ()

@@ -1,0 +1,81 @@
+"""What a human gives for a statement of a shard: it stands in its place, and waits as the statement would have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from operated import ctl
+from shard_runs import Shards
+from task_runs import TaskRun, newest
+from unshard.errors import UnshardError
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+@pytest.fixture
+def shards(source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path) -> Shards:
+    return Shards(schema, {"s1": source_server}, target_server, tmp_path)
+
+
+def refused(shards: Shards, spark: SparkSession) -> str:
+    """The code of the error that a run stops with."""
+    found = TaskRun(shards.files(), spark).start().error()
+    assert isinstance(found, UnshardError)
+    return found.code
+
+
+def test_another_text_is_brought_in_line(shards: Shards, spark: SparkSession) -> None:
+    task = str(shards.files().task_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="1")
+        run.catch_up()
+    shards.alter("s1", 1, "ADD COLUMN c INT NULL DEFAULT NULL")
+    shards.insert("s1", 1, 1, c="1")
+    assert refused(shards, spark) == "SHARD-001"
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {shards.at(1)} ADD COLUMN d INT")
+    assert refused(shards, spark) == "SHARD-001", "nothing of it was run"
+    assert columns(shards) == ["id", "v"]
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {shards.at(1)} ADD COLUMN c INT")
+    with TaskRun(shards.files(), spark) as run:
+        shards.settle(run)
+    assert columns(shards) == ["id", "v", "c"]
+
+
+def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSession) -> None:
+    """Rows of before it are read again later with the structure that they were written to."""
+    files = shards.files()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 1, c="10")
+        run.catch_up()
+    place = newest(shards.sources["s1"])
+    shards.alter("s1", 0, "MODIFY c INT FIRST")
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", f"{place.file}:{place.offset}")
+    with TaskRun(files, spark) as run:
+        shards.insert("s1", 0, 2, c="20")
+        run.catch_up()
+    with TaskRun(files, spark) as run:
+        shards.insert("s1", 1, 1)
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.insert("s1", 1, 2, c="30")
+        shards.wait_in_step(run)
+    rows = [row for table in (0, 1) for row in shards.sources["s1"].query(f"SELECT id, v, c FROM {shards.at(table)}")]
+    assert shards.merged_rows() == sorted(rows)
+    assert columns(shards) == ["id", "v", "c"]
+
+
+def columns(shards: Shards) -> list[str]:
+    return [
+        name
+        for (name,) in shards.target.query(
+            "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s ORDER BY ORDINAL_POSITION",
+            (f"{shards.name}_all",),
+        )
+    ]
