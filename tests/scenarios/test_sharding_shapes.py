@@ -1,0 +1,99 @@
+"""Sharding DDL and what else happens to shards: pt-online-schema-change, XA transactions, a schema that goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from shard_runs import ROW, Shards
+from task_runs import TaskRun
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+def test_pt_online_schema_change_and_xa_transactions_behind_it(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Prepared and committed while the table is held, committed when it is free, rolled back; a restart between."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        _by_pt(shards, 0, "ADD COLUMN c INT")
+        for number, xid in enumerate(("done", "late", "undone"), 20):
+            _prepare(shards, f"{schema}{xid}", number)
+        shards.run("s1", f"XA COMMIT '{schema}done'")
+        shards.insert("s1", 0, 1, c="1")
+        run.catch_up()
+        assert shards.held()
+    with TaskRun(shards.files(), spark) as run:
+        shards.run("s1", f"XA ROLLBACK '{schema}undone'")
+        shards.insert("s1", 1, 1)
+        _by_pt(shards, 1, "ADD COLUMN c INT")
+        shards.insert("s1", 1, 2, c="2")
+        shards.wait_in_step(run)
+        shards.run("s1", f"XA COMMIT '{schema}late'")
+        shards.settle(run)
+        assert len(shards.merged_rows()) == 9
+
+
+def test_a_schema_of_shards_is_dropped_while_one_of_them_is_held(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Nothing of it goes from the target, and nobody waits for its tables any more."""
+    fold = {"schema-pattern": f"{schema}_s*", "table-pattern": "t_*"}
+    routes = {"fold": {**fold, "target-schema": f"{schema}_all", "target-table": "t"}}
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=1, keys={"routes": routes})
+    other = f"`{schema}_s2`"
+    tables = [f"{other}.t_8", f"{other}.t_9"]
+    shards.run("s1", f"CREATE DATABASE {other}")
+    for number, table in enumerate(tables, 1):
+        shards.run("s1", f"CREATE TABLE {table} ({ROW})")
+        shards.run("s1", f"INSERT INTO {table} VALUES ({number}, 'before')")
+    files = replace(shards.files(), schemas=(f"{schema}_s", f"{schema}_s2")).write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        shards.run("s1", f"ALTER TABLE {tables[0]} ADD COLUMN c INT")
+        shards.run("s1", f"INSERT INTO {tables[0]} VALUES (3, 'held', 7)")
+        run.catch_up()
+        assert shards.held()
+        shards.run("s1", f"DROP DATABASE {other}")
+        run.catch_up()
+    with TaskRun(files, spark) as run:
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.insert("s1", 0, 4, c="8")
+        shards.wait_in_step(run)
+        gone = [(1, "before", None), (2, "before", None), (3, "held", 7)]
+        assert shards.merged_rows() == sorted([*gone, *shards.expected()], key=lambda row: row[0])
+        shards.alter("s1", 0, "ADD COLUMN d INT")
+        shards.wait_in_step(run)
+
+
+def _prepare(shards: Shards, xid: str, number: int) -> None:
+    row = f"({shards.id('s1', 0, number)}, '{number}', {number})"
+    insert = f"INSERT INTO {shards.at(0)} (id, v, c) VALUES {row}"
+    shards.sources["s1"].run(f"XA START '{xid}'", insert, f"XA END '{xid}'", f"XA PREPARE '{xid}'")
+
+
+def _by_pt(shards: Shards, table: int, change: str) -> None:
+    """The tool's statements, with a row that comes by its trigger."""
+    at = shards.at(table)
+    new, old, trigger = (
+        f"`{shards.name}_s`.`{name}`" for name in (f"_t_{table}_new", f"_t_{table}_old", f"pt_{table}")
+    )
+    put = f"REPLACE INTO {new} (id, v) VALUES (NEW.id, NEW.v)"
+    for sql in (
+        f"CREATE TABLE {new} LIKE {at}",
+        f"ALTER TABLE {new} {change}",
+        f"CREATE TRIGGER {trigger} AFTER INSERT ON {at} FOR EACH ROW {put}",
+        f"INSERT LOW_PRIORITY IGNORE INTO {new} (id, v) SELECT id, v FROM {at}",
+        f"INSERT INTO {at} (id, v) VALUES ({shards.id('s1', table, 90)}, 'by trigger')",
+        f"ANALYZE TABLE {new}",
+        f"RENAME TABLE {at} TO {old}, {new} TO {at}",
+        f"DROP TABLE {old}",
+        f"DROP TRIGGER IF EXISTS {trigger}",
+    ):
+        shards.run("s1", sql)
