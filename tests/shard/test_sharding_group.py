@@ -172,3 +172,25 @@ def test_a_tables_state_survives_json() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(300)).drop(ONE, at(300))
     for one in state.tables.values():
         assert TableState.from_dict(one.to_dict()) == one
+
+
+def test_a_statement_that_is_left_out_is_kept_for_what_is_read_again_before_it() -> None:
+    out, late = item(120), item(160)
+    assert group(ONE).pass_by(ONE, out) == group(ONE), "nothing is held"
+    held = group(ONE, TWO).meet(ONE, item(100, ADD_A)).pass_by(ONE, out).meet(ONE, item(150, ADD_B)).pass_by(ONE, late)
+    found = [held.tables[ONE].next_behind(Position("bin.000001", place)) for place in (110, 120, 121, 155, 170)]
+    assert found == [out, out, item(150, ADD_B), late, None]
+    assert TableState.from_dict(held.tables[ONE].to_dict()) == held.tables[ONE]
+    half = held.meet(TWO, item(200, ADD_A)).resolve(at(205)).resynced(at(150), at(205))
+    assert half.tables[ONE].passed == (late,)
+    free = half.meet(TWO, item(250, ADD_B)).resolve(at(255)).resynced(at(255), at(255))
+    assert not free.unresolved and free.tables[ONE].passed == ()
+
+
+def test_a_group_goes_over_to_another_log_with_all_its_places() -> None:
+    held = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(300))
+    held = held.drop(ONE, at(250)).meet(TWO, item(260, ADD_B)).pass_by(TWO, item(270))
+    moved = held.moved(lambda place: at(place.position.offset + 1000))
+    assert [place.position.offset + 1000 for place in held.places] == [place.position.offset for place in moved.places]
+    assert len(held.places) == 7
+    assert moved.moved(lambda place: at(place.position.offset - 1000)) == held
