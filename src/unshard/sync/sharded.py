@@ -138,9 +138,9 @@ class ShardedStatements:
             gone = [name for name, table in changes.items() if table is None and name.table and not renames(piece.ddl)]
             for name in filter(allows, gone):
                 groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
-            if piece.ddl.kind is Kind.CREATE_TABLE and (new := changes.get(piece.ddl.tables[0])) is not None:
-                met = self._met(of(new.name), new, work.begin)
-                groups[route(new.name)] = of(new.name).add(new.name, work.end, met)
+            if piece.ddl.kind is Kind.CREATE_TABLE and (born := changes.get(piece.ddl.tables[0])) is not None:
+                met = self._met(of(born.name), born, work.begin)
+                groups[route(born.name)] = of(born.name).add(born.name, work.end, met)
         made = {piece.ddl.tables[0] for piece in pieces if piece.ddl.kind is Kind.CREATE_TABLE}
         stay = [name for name, table in changes.items() if table is not None and name not in made]
         for name in filter(self.groups.keeper.held.__contains__, stay):
