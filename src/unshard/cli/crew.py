@@ -1,12 +1,12 @@
-"""A whole cluster within one process: a master over a store that dies with it, and a worker for each source.
+"""A whole cluster within one process: a master over a store in memory, and a worker for each source.
 
-What has to outlive the process stands in the target; the master's store only lets `unshard ctl` see and change what
-runs. Nobody is ever presumed dead here, so leases are as long as the process.
+Nothing of the task's files is written to disk: they may hold secrets. What has to outlive the process stands in the
+target; the master's store only lets `unshard ctl` see and change what runs. Nobody is ever presumed dead here, so
+leases are as long as the process.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -64,9 +64,8 @@ class Crew:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Crew:
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="unshard-run-"))
         self.master = Master(
-            Store(f"sqlite:///{folder}/master.db"),
+            Store("sqlite://"),
             self._agents.__getitem__,
             "run",
             lease_seconds=FOREVER_SECONDS,

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select, text, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.schema import CreateTable
 
 from unshard.api.orders import SubtaskBrief
@@ -33,7 +34,10 @@ class Store:
     """One database. Safe in threads; each call is a transaction of its own."""
 
     def __init__(self, url: str, password: str = "") -> None:
-        """`url`: `sqlite:///FILE`, or `mysql://USER@HOST:PORT/DATABASE`. Raises ClusterError CLUSTER-004."""
+        """`url`: `sqlite:///FILE`, `sqlite://` (in memory), or `mysql://USER@HOST:PORT/DATABASE`.
+
+        Raises ClusterError CLUSTER-004.
+        """
         self._engine = _engine(url, password)
 
     def open(self) -> None:
@@ -220,7 +224,9 @@ def _engine(url: str, password: str) -> Engine:
 
 
 def _sqlite(url: URL) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS, "check_same_thread": False})
+    """Without a file it lives in one connection, which those who need it take in turns."""
+    options = {} if url.database else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+    engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS, "check_same_thread": False}, **options)
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
