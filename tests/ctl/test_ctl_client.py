@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from unshard.cli.app import app
 from unshard.testing.certificates import Authority
+from unshard.testing.proxy import FaultProxy
 
 GOOD = {"result": True, "msg": "", "tasks": []}
 
@@ -119,6 +120,17 @@ def test_what_is_no_master_is_said(master: Any, answer: bytes) -> None:
     master.answers["query-status"] = (404, answer)
     done = ctl("query-status", "--master-addr", master.address)
     assert done.exit_code == 1 and "CLUSTER-042" in done.stderr and "HTTP 404" in done.stderr
+
+
+def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(master: Any) -> None:
+    """A master that has just died behind a proxy: its connections are taken, and broken."""
+    master.answers["query-status"] = master.answers["stop-task"] = (200, GOOD)
+    with FaultProxy("127.0.0.1", 1) as proxy:
+        proxy.refuse()
+        addresses = f"127.0.0.1:{proxy.port},{master.address}"
+        assert ctl("query-status", "--master-addr", addresses).exit_code == 0
+        assert "CLUSTER-045" in ctl("stop-task", "x", "--master-addr", addresses).stderr
+    assert master.verbs == ["query-status"]
 
 
 def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any) -> None:

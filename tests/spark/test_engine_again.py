@@ -41,3 +41,37 @@ def test_a_session_that_died_is_made_anew(tmp_path: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "spark.log")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["ENGINE-003", "[b'A']"], done.stderr
+
+
+AHEAD = """
+import logging, sys, time
+from pathlib import Path
+from unshard.config.task import SparkConfig
+from unshard.spark.jobs import run_tasks
+from unshard.worker.engine import Engine
+
+engine = Engine(Path(sys.argv[1]))
+config = SparkConfig(master="local[1]")
+engine.begin(config)
+while engine._session is None:
+    time.sleep(0.05)
+first = engine._session
+assert engine.session(config) is first
+engine.begin(SparkConfig(master="local[2]"))
+assert engine.session(config) is first
+engine.close()
+other = Engine(Path(sys.argv[1]))
+other.begin(config)
+while other._session is None:
+    time.sleep(0.05)
+wanted = SparkConfig(master="local[1]", conf={"spark.app.name": "another"})
+print(run_tasks(other.session(wanted), [b"a"], bytes.upper), other.session(wanted).conf.get("spark.app.name"))
+other.close()
+"""
+
+
+@pytest.mark.spark
+def test_a_session_that_was_started_ahead_is_the_task_s_and_makes_way_for_another(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", AHEAD, str(tmp_path / "spark.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["[b'A'] another"], done.stderr

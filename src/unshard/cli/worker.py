@@ -38,6 +38,8 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
     use_key(config.secret_key_path)
     link = HttpMasterLink(config.masters, config)
     engine = Engine(Path(config.spark_log).absolute())
+    if config.spark is not None:
+        engine.begin(config.spark)
     means = Means(config.name, builder(engine.session), config.wait_time_on_stop, config.relay_dir)
     agent = Agent("", link, means)
     app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host))

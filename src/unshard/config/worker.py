@@ -10,6 +10,7 @@ from unshard.config.listener import ListenerConfig
 from unshard.config.log_keys import LogConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.section import NoEffect, Seconds
+from unshard.config.task import SparkConfig
 
 _BY_MASTER = NoEffect("the masters' `worker-ttl` says how long a worker may be silent")
 
@@ -28,6 +29,11 @@ class WorkerConfig(ListenerConfig, LogConfig):
     )
     spark_log: str = Field(
         default="spark.log", min_length=1, description="Ours: file that Spark and its JVM write their lines to."
+    )
+    spark: SparkConfig | None = Field(
+        default=None,
+        description="Ours: the Spark session to start at once, written as the tasks write theirs, so that a spare "
+        "takes a source over sooner. Not set: started by the first task; a task that wants another one gets its own.",
     )
     wait_time_on_stop: Seconds = Field(
         default=10.0, ge=0, description="Ours: time that a pause or a stop gives the batch in hand to end."

@@ -28,7 +28,7 @@ from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl,
 ctl = typer.Typer(
     cls=GlobalFlags,
     rich_markup_mode=None,
-    help="dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.",
+    help="dmctl's verbs, with its flags and its JSON. Without a verb: a prompt, or a pipe's lines.",
 )
 for part in (task, source, member, shard_ddl, binlog, schema, config, secret):
     part.register(ctl)
@@ -107,13 +107,18 @@ def help_(context: typer.Context, words: Annotated[list[str] | None, typer.Argum
 
 
 def _without_verb(context: typer.Context, session: Session) -> None:
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        from unshard.ctl.shell import shell
+    from unshard.ctl.shell import piped, shell
 
+    if sys.stdin.isatty() and sys.stdout.isatty():
         shell(context.command, session)
         return
-    typer.echo(context.get_help())
-    raise typer.Exit(2)
+    try:
+        code = piped(context.command, session, sys.stdin) if not sys.stdin.isatty() else None
+    except ValueError as error:
+        raise typer.BadParameter(f"a line can't be taken apart: {str(error).lower()}") from None
+    if code is None:
+        typer.echo(context.get_help())
+    raise typer.Exit(2 if code is None else code)
 
 
 def _of_environment() -> Session:

@@ -31,7 +31,8 @@ class MasterClient:
 
         Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-042 for an
         answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
-        CLUSTER-045 when it took the request and gave no answer: no other is asked, for it may be under way.
+        CLUSTER-045 when it took the request and gave no answer: no other is asked, for it may be under way; unless the
+        connection broke and the request only looks.
         """
         if not self.masters:
             raise ClusterError("CLUSTER-040", values={"verb": request.verb})
@@ -49,6 +50,9 @@ class MasterClient:
                 cause = f"--master-addr takes host:port or a URL, not {address}: {error}"
                 raise ClusterError("CLUSTER-047", cause=cause) from None
             except httpx.HTTPError as error:
+                if request.role == "viewer" and not isinstance(error, httpx.TimeoutException):
+                    failures.append(f"{address}: {str(error) or type(error).__name__}")
+                    continue  # it has changed nothing, and may be asked of another one
                 values = {"master": address, "seconds": f"{self.seconds:g}", "verb": request.verb}
                 raise ClusterError("CLUSTER-045", cause=str(error) or type(error).__name__, values=values) from None
             if response.status_code in _NOT_NOW or _code(response) in _NO_LEADER:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,28 @@ def shell(table: Any, session: Session, prompt: PromptSession[str] | None = None
         carry_out(table, words, session)
 
 
-def carry_out(table: Any, words: list[str], session: Session) -> None:
-    """One line, as `unshard ctl` itself would: errors and wrong use are told by it."""
+def piped(table: Any, session: Session, lines: Iterable[str]) -> int | None:
+    """Carry out lines that come by a pipe, until `exit` or their end; one that fails doesn't keep the rest from it.
+
+    The largest of their exit codes; None where there was no verb at all. Raises ValueError for open quotes.
+    """
+    codes = []
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if words and words[0] in _ENDS:
+            break
+        if words:
+            codes.append(carry_out(table, words, session))
+    return max(codes, default=None)
+
+
+def carry_out(table: Any, words: list[str], session: Session) -> int:
+    """One line, as `unshard ctl` itself would: errors and wrong use are told by it. Its exit code."""
     try:
         table.main(args=words, prog_name="unshard ctl", obj=session)
-    except SystemExit:  # its exit code has nobody to tell
-        return
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
 
 
 def history_path(variables: Mapping[str, str] = os.environ) -> Path:

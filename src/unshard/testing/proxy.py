@@ -50,6 +50,10 @@ class FaultProxy:
         if refusing:
             self.cut()
 
+    def lets_in(self, port: int) -> bool:
+        """Whether a connection from that port is passed on; others are cut at once. For subclasses."""
+        return port > 0
+
     def stall(self) -> None:
         """Pass nothing more from the server, on connections that stay open, until `flow`."""
         self._flowing.clear()
@@ -105,8 +109,9 @@ class FaultProxy:
             except OSError:
                 return
             self.accepted += 1
+            refused = self._refusing or not self.lets_in(client.getpeername()[1])
             try:
-                server = None if self._refusing else socket.create_connection(self._target, timeout=10)
+                server = None if refused else socket.create_connection(self._target, timeout=10)
             except OSError:
                 server = None
             if server is None:

@@ -1,0 +1,251 @@
+"""A throwaway cluster as a team runs one: masters on one store, workers with a folder each, every one a real process.
+
+Masters are reached through proxies, so that one of them, or one worker, can be cut off. What a user would type goes
+through `ctl`. All ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from typer.testing import CliRunner, Result
+
+from unshard.cli.app import app
+from unshard.testing.guard import GuardedProcess
+from unshard.testing.proxy import FaultProxy
+
+BOOT_SECONDS = 60.0
+UNSHARD = [sys.executable, "-m", "unshard"]
+_SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTALL)
+
+
+class Member:
+    """One process of the cluster, which can be killed, frozen and started again. Its lines are in `log`."""
+
+    def __init__(self, name: str, folder: Path, words: Callable[[], Sequence[str]]) -> None:
+        self.name, self.folder, self._words = name, folder, words
+        self.port = 0
+        self._process: GuardedProcess | None = None
+        folder.mkdir(parents=True)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "output.log"
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} does not run"
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and not self._process.ended()
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Returns once it serves. Raises RuntimeError with what it printed where it doesn't.
+
+        `environment` holds for this start alone, as `UNSHARD_CRASH_AT` does.
+        """
+        self._release()
+        known = len(self.text)
+        given = [f"{key}={text}" for key, text in (environment or {}).items()]
+        line = 'cd "$1"; shift; export UNSHARD_CRASH_PID=$$; exec "$@" >>output.log 2>&1'
+        command = ["/bin/sh", "-c", line, self.name, str(self.folder), "env", *given, *UNSHARD, *self._words()]
+        self._process = GuardedProcess(command, self.folder)
+        deadline = time.monotonic() + BOOT_SECONDS
+        while (found := _SERVES.search(self.text, known)) is None:
+            if self._process.ended(0.05) or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError(f"{self.name} did not come up:\n{self.text[known:]}")
+        self.port = int(found[1])
+
+    def kill(self) -> None:
+        """SIGKILL. Idempotent; its JVM ends by itself, for its standard input is gone."""
+        if self._process is not None:
+            self._process.signal(signal.SIGKILL)
+            self._release()
+
+    def stop(self) -> None:
+        """SIGTERM, as an init system does it."""
+        assert self._process is not None
+        self._process.signal(signal.SIGTERM)
+        if not self._process.ended(BOOT_SECONDS):
+            raise RuntimeError(f"{self.name} did not end:\n{self.text[-2000:]}")
+        self._release()
+
+    def freeze(self) -> None:
+        assert self._process is not None
+        self._process.signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        assert self._process is not None
+        self._process.signal(signal.SIGCONT)
+
+    def ended(self, seconds: float) -> bool:
+        return self._process is None or self._process.ended(seconds)
+
+    def _release(self) -> None:
+        if self._process is not None:
+            self._process.release()
+            self._process = None
+
+
+class Gate(FaultProxy):
+    """The proxy before a master; `barred` are processes whose connections are not let in."""
+
+    def __init__(self) -> None:
+        self.barred: frozenset[int] = frozenset()
+        super().__init__("127.0.0.1", 1)
+
+    def lets_in(self, port: int) -> bool:
+        return not any(port in _ports(pid) for pid in self.barred)
+
+
+def _ports(pid: int) -> set[int]:
+    """The local ports of a process's TCP connections, by proc(5)."""
+    try:
+        links = {os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
+        lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    except OSError:
+        return set()
+    fields = [line.split() for line in lines]
+    return {int(one[1].partition(":")[2], 16) for one in fields if f"socket:[{one[9]}]" in links}
+
+
+class Cluster:
+    """`store` is a SQLAlchemy-like URL that all masters share. As a context: all started, all ended.
+
+    Args:
+        keys: keys of every process's file, `master`, `worker` those of one kind.
+        environments: of single workers, at their first start.
+        token: what `ctl` shows where nothing else is given.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        masters: int = 3,
+        workers: int = 4,
+        *,
+        keys: Mapping[str, Any] | None = None,
+        master: Mapping[str, Any] | None = None,
+        worker: Mapping[str, Any] | None = None,
+        environments: Mapping[str, Mapping[str, str]] | None = None,
+        token: str = "",
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="unshard-cluster-"))
+        self._store, self._token, self._of_one = store, token, dict(environments or {})
+        self._keys, self._of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
+        self._stack = ExitStack()
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.gates = [Gate() for _ in range(masters)]
+        for gate in self.gates:
+            self._stack.callback(gate.close)
+        self.masters = [self._member(f"m{number + 1}", self._master_words(number)) for number in range(masters)]
+        self.workers = [self._member(f"w{number + 1}", self._worker_words(number)) for number in range(workers)]
+
+    def start(self) -> None:
+        """All processes; returns once all serve."""
+        with ThreadPoolExecutor() as threads:
+            serving = [threads.submit(self.start_master, number) for number in range(len(self.masters))]
+            serving += [threads.submit(one.start, self._of_one.get(one.name)) for one in self.workers]
+        for one in serving:
+            one.result()
+
+    def start_master(self, number: int) -> None:
+        self.masters[number].start()
+        self.gates[number].lead_to("127.0.0.1", self.masters[number].port)
+
+    def worker(self, name: str) -> Member:
+        return next(one for one in self.workers if one.name == name)
+
+    def leader(self) -> Member:
+        """The master that leads."""
+        name = self.leads()
+        return next(one for one in self.masters if one.name == name)
+
+    def leads(self) -> str:
+        """The name of the master that leads, by the word of whichever answers; empty where none does."""
+        done = self.told("list-member", "--leader", "--rpc-timeout", "3s")
+        return str(json.loads(done.stdout)["members"][0]["leader"]["name"]) if done.exit_code == 0 else ""
+
+    @property
+    def addresses(self) -> str:
+        return ",".join(f"127.0.0.1:{gate.port}" for gate in self.gates)
+
+    def told(self, *words: str, given: str = "", token: str = "") -> Result:
+        """What `unshard ctl …` prints and ends by; `given` is piped into it."""
+        environment = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
+        return CliRunner().invoke(app, ["ctl", *words], input=given, env=environment)
+
+    def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:
+        """Its JSON; AssertionError where it ends by another code."""
+        done = self.told(*words, token=token)
+        assert done.exit_code == code, f"unshard ctl {' '.join(words)} ended by {done.exit_code}:\n{done.output}"
+        return json.loads(done.stdout)
+
+    def cut_off(self, worker: Member) -> None:
+        """No master hears the worker any more, until `let_in`."""
+        for gate in self.gates:
+            gate.barred |= {worker.pid}
+            gate.cut()
+
+    def let_in(self, worker: Member) -> None:
+        for gate in self.gates:
+            gate.barred -= {worker.pid}
+
+    def close(self) -> None:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Member.kill, [*self.workers, *self.masters]))
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _member(self, name: str, words: Callable[[], Sequence[str]]) -> Member:
+        return Member(name, self.folder / name, words)
+
+    def _master_words(self, number: int) -> Callable[[], Sequence[str]]:
+        own = {
+            "name": f"m{number + 1}",
+            "master-addr": "127.0.0.1:0",
+            "advertise-addr": f"127.0.0.1:{self.gates[number].port}",
+            "store": self._store,
+        }
+        return lambda: self._words("master", {**own, **self._keys, **self._of_master})
+
+    def _worker_words(self, number: int) -> Callable[[], Sequence[str]]:
+        own = {"name": f"w{number + 1}", "worker-addr": "127.0.0.1:0", "join": self.addresses}
+        return lambda: self._words("worker", {**own, **self._keys, **self._of_worker})
+
+    def _words(self, kind: str, keys: Mapping[str, Any]) -> list[str]:
+        file = self.folder / keys["name"] / f"{kind}.yaml"
+        file.write_text(json.dumps(keys))
+        return [kind, "--config", str(file)]

@@ -1,0 +1,174 @@
+"""Three masters, four workers, three sources: one after the other dies, freezes or is cut off, and nothing is lost.
+
+After each: equal rows, and each change just once in the target's own binlog.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from shop import SHARDS, TARGET, Shop, until
+
+from unshard.testing.cluster import Cluster, Member
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.proxy import FaultProxy
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+LEASE, TTL = 2.0, 4.0
+
+
+@pytest.fixture(scope="module")
+def stored(target: MariadbServer) -> Iterator[FaultProxy]:
+    """The way to the masters' database."""
+    with FaultProxy("127.0.0.1", target.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, stored: FaultProxy) -> Iterator[Shop]:
+    """A task on its way; the worker of s1 has died in the middle of the dump, that of s2 in the load."""
+    cluster = Cluster(
+        store.replace(str(target.port), str(stored.port)),
+        master={"leader-lease": f"{LEASE:g}s", "worker-ttl": f"{TTL:g}s"},
+        environments={
+            "w1": {"UNSHARD_CRASH_AT": "dump-header-before"},
+            "w2": {"UNSHARD_CRASH_AT": "load-piece-after"},
+        },
+    )
+    with cluster:
+        shop = Shop(cluster, sources, target)
+        shop.create()
+        for name in sources:
+            cluster.ctl("operate-source", "create", shop.source_file(name))
+        cluster.ctl("start-task", shop.task_file())
+        yield shop
+
+
+@pytest.fixture(autouse=True)
+def proved(shop: Shop) -> Iterator[None]:
+    """Every test ends with all sources moving, and with the proof."""
+    yield
+    for name in shop.sources:
+        shop.work(name)
+    shop.all_move()
+    shop.assert_exactly_once()
+
+
+def served_by_another(shop: Shop, name: str, old: Member) -> Member:
+    until(lambda: shop.serves(name) not in ("", old.name), f"another worker serves {name}")
+    return shop.cluster.worker(shop.serves(name))
+
+
+def in_the_middle_of_a_batch(shop: Shop, name: str) -> Any:
+    """A lock in the target on all rows; the source has changed some of them."""
+    held = row_held(shop.target, TARGET.quoted)
+    held.__enter__()
+    for shard in SHARDS:
+        shop.sources[name].query(f"UPDATE {shard.quoted} SET note = CONCAT(note, '.')")
+    shop.add(name)
+    until(lambda: stands_still(shop.target), "in the middle of a batch")
+    return held
+
+
+def test_killed_in_the_middle_of_the_dump_and_of_the_load(shop: Shop) -> None:
+    w1, w2 = shop.cluster.worker("w1"), shop.cluster.worker("w2")
+    assert w1.ended(60) and w2.ended(60)
+    until(lambda: shop.serves("s1") == "w4", "the spare has s1")  # it copies anew
+    until(lambda: shop.serves("s2") == "", "nobody is left for s2")
+    w2.start()
+    until(lambda: shop.serves("s2") == "w2", "who has the dump goes on with it")
+    shop.all_move()
+    w1.start()
+
+
+def test_a_worker_killed_in_the_middle_of_a_batch(shop: Shop) -> None:
+    held = in_the_middle_of_a_batch(shop, "s3")
+    dead = shop.cluster.worker(shop.serves("s3"))
+    dead.kill()
+    held.__exit__(None, None, None)
+    assert shop.moves("s3") < 60
+    assert shop.serves("s3") == "w1"
+    dead.start()
+
+
+def test_a_worker_frozen_past_its_lease_in_the_middle_of_a_batch_wakes_up(shop: Shop) -> None:
+    old = shop.cluster.worker(shop.serves("s1"))
+    held = in_the_middle_of_a_batch(shop, "s1")
+    old.freeze()
+    new = served_by_another(shop, "s1", old)
+    held.__exit__(None, None, None)
+    shop.moves("s1")
+    old.wake()
+    shop.work("s1")
+    until(lambda: "source let go" in old.text, "it has let go")
+    assert shop.serves("s1") == new.name
+
+
+def test_a_worker_that_is_cut_off_lets_go_and_is_free_again_later(shop: Shop) -> None:
+    old = shop.cluster.worker(shop.serves("s2"))
+    shop.cluster.cut_off(old)
+    shop.moves("s2")  # it works on until its time is over
+    served_by_another(shop, "s2", old)
+    assert "no master answers: the source is let go" in old.text
+    shop.moves("s2")
+    shop.cluster.let_in(old)
+    workers = lambda: {one["name"]: one["stage"] for one in shop.workers()}  # noqa: E731
+    until(lambda: workers()[old.name] == "free", "it is a spare")
+
+
+def test_the_leader_killed_while_a_sharding_ddl_waits(shop: Shop) -> None:
+    def alter(name: str) -> None:
+        for shard in SHARDS:
+            shop.sources[name].query(f"ALTER TABLE {shard.quoted} ADD COLUMN n INT NOT NULL DEFAULT 0")
+        shop.work(name)
+
+    alter("s1")
+    until(lambda: bool(shop.cluster.ctl("shard-ddl-lock", "shop")["locks"]), "a lock")
+    dead = shop.cluster.leader()
+    dead.kill()
+    alter("s2")
+    assert shop.moves("s3") < 10, "sources need no master"
+    until(lambda: shop.cluster.leads() not in ("", dead.name), "another master leads")
+    (lock,) = shop.cluster.ctl("shard-ddl-lock", "shop")["locks"]
+    assert lock["unsynced"] == ["s3"]
+    alter("s3")
+    until(lambda: not shop.cluster.ctl("shard-ddl-lock", "shop")["locks"], "resolved")
+    shop.cluster.start_master(shop.cluster.masters.index(dead))
+
+
+def test_a_frozen_leader_that_wakes_up_writes_nothing(shop: Shop) -> None:
+    old = shop.cluster.leader()
+    old.freeze()
+    until(lambda: shop.cluster.leads() not in ("", old.name), "another master leads", 20)
+    new = shop.cluster.leader()
+    assert shop.cluster.ctl("pause-task", "shop")["result"]
+    old.wake()
+    time.sleep(LEASE)
+    assert shop.cluster.leader() is new
+    assert set(shop.stages().values()) == {"Paused"}
+    assert shop.cluster.ctl("resume-task", "shop")["result"]
+
+
+def test_the_masters_database_is_away_for_a_while(shop: Shop, stored: FaultProxy) -> None:
+    stored.refuse()
+    until(lambda: not shop.cluster.leads(), "nobody leads")
+    assert shop.moves("s1", 3) < 3
+    stored.refuse(False)
+    until(lambda: bool(shop.cluster.leads()), "one leads")
+    assert set(shop.stages().values()) == {"Running"}
+
+
+def test_all_masters_away_until_the_workers_let_go(shop: Shop) -> None:
+    for master in shop.cluster.masters:
+        master.kill()
+    shop.moves("s1", TTL)
+    for worker in shop.cluster.workers:
+        until(lambda worker=worker: worker.text.count("source taken") == worker.text.count("source let go"), "let go")
+    for number in range(len(shop.cluster.masters)):
+        shop.cluster.start_master(number)
+    shop.all_move()
