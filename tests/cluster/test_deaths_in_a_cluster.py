@@ -161,14 +161,3 @@ def test_the_masters_database_is_away_for_a_while(shop: Shop, stored: FaultProxy
     stored.refuse(False)
     until(lambda: bool(shop.cluster.leads()), "one leads")
     assert set(shop.stages().values()) == {"Running"}
-
-
-def test_all_masters_away_until_the_workers_let_go(shop: Shop) -> None:
-    for master in shop.cluster.masters:
-        master.kill()
-    shop.moves("s1", TTL)
-    for worker in shop.cluster.workers:
-        until(lambda worker=worker: worker.text.count("source taken") == worker.text.count("source let go"), "let go")
-    for number in range(len(shop.cluster.masters)):
-        shop.cluster.start_master(number)
-    shop.all_move()

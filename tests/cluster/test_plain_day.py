@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from shop import SHARDS, Shop, until
 
 from unshard.config.access import token_hash
@@ -79,7 +80,7 @@ def test_a_task_pauses_is_changed_and_resumes(shop: Shop) -> None:
     assert not shop.arrives(last)()
     assert ctl("resume-task", "shop")["result"]
     until(shop.arrives(last), "what was written meanwhile arrives")
-    assert "batch: 7" in ctl("config", "task", "shop")["cfg"] or '"batch": 7' in ctl("config", "task", "shop")["cfg"]
+    assert yaml.safe_load(ctl("config", "task", "shop")["cfg"])["syncers"]["own"]["batch"] == "7"
 
 
 def test_a_source_is_transferred_and_members_come_and_go(shop: Shop) -> None:

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -120,8 +120,11 @@ class Gate(FaultProxy):
 
 def _ports(pid: int) -> set[int]:
     """The local ports of a process's TCP connections, by proc(5)."""
+    links = set()
     try:
-        links = {os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()}
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed just now
+                links.add(os.readlink(one))
         lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     except OSError:
         return set()
