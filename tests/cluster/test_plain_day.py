@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
-from shop import SHARDS, Shop, until
+from shop import Shop, until
 
 from unshard.config.access import token_hash
 from unshard.testing.cluster import Cluster
@@ -127,19 +127,6 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     shop.cluster.told("config", "export", "-d", str(folder))
     assert sorted(path.name for path in folder.rglob("*.yaml")) == ["s1.yaml", "s2.yaml", "s3.yaml", "shop.yaml"]
     assert shop.cluster.told("config", "import", "-d", str(folder)).exit_code == 0
-
-
-def test_a_statement_that_the_target_cannot_take_is_skipped(shop: Shop) -> None:
-    for name in shop.sources:
-        for shard in SHARDS:
-            shop.sources[name].query(f"ALTER TABLE {shard.quoted} ADD UNIQUE KEY same (id), ADD INDEX a_note (note)")
-    shop.all_move()
-    shop.target.query("ALTER TABLE shop.orders DROP INDEX a_note")
-    shop.sources["s1"].query("CREATE TABLE shop.orders_9 (id BIGINT PRIMARY KEY, other GEOMETRY NOT NULL)")
-    until(lambda: shop.stages()["s1"] == "Paused", "paused by an error")
-    assert shop.cluster.ctl("binlog", "skip", "shop", "-s", "s1")["result"]
-    until(lambda: shop.stages()["s1"] == "Running", "it goes on")
-    shop.sources["s1"].query("DROP TABLE shop.orders_9")
 
 
 def test_lines_by_a_pipe_are_carried_out(shop: Shop) -> None:
