@@ -38,8 +38,6 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
     use_key(config.secret_key_path)
     link = HttpMasterLink(config.masters, config)
     engine = Engine(Path(config.spark_log).absolute())
-    if config.spark is not None:
-        engine.begin(config.spark)
     means = Means(config.name, builder(engine.session), config.wait_time_on_stop, config.relay_dir)
     agent = Agent("", link, means)
     app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host))
@@ -52,6 +50,8 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
         serving.start()
         try:
             console.print(f"worker {agent.name} serves at {server.scheme}://{agent.addr}", highlight=False)
+            if config.spark is not None:
+                engine.begin(config.spark)
             while serving.is_alive() and not stop.wait(LOOK_SECONDS):
                 pass
         finally:

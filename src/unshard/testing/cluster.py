@@ -11,25 +11,33 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from typer.testing import CliRunner, Result
-
-from unshard.cli.app import app
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.proxy import FaultProxy
 
 BOOT_SECONDS = 60.0
 UNSHARD = [sys.executable, "-m", "unshard"]
 _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a command printed, and its exit code."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
 
 
 class Member:
@@ -193,15 +201,26 @@ class Cluster:
     def addresses(self) -> str:
         return ",".join(f"127.0.0.1:{gate.port}" for gate in self.gates)
 
-    def told(self, *words: str, given: str = "", token: str = "") -> Result:
+    def told(self, *words: str, given: str = "", token: str = "") -> Told:
         """What `unshard ctl …` prints and ends by; `given` is piped into it."""
-        environment = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
-        return CliRunner().invoke(app, ["ctl", *words], input=given, env=environment)
+        own = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
+        done = subprocess.run(
+            [*UNSHARD, "ctl", *words],
+            input=given,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, **own},
+            check=False,
+        )
+        return Told(done.returncode, done.stdout, done.stderr)
 
     def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:
         """Its JSON; AssertionError where it ends by another code."""
         done = self.told(*words, token=token)
-        assert done.exit_code == code, f"unshard ctl {' '.join(words)} ended by {done.exit_code}:\n{done.output}"
+        assert done.exit_code == code, (
+            f"unshard ctl {' '.join(words)} ended by {done.exit_code}:\n{done.stdout}{done.stderr}"
+        )
         return json.loads(done.stdout)
 
     def cut_off(self, worker: Member) -> None:
