@@ -109,12 +109,12 @@ def test_a_worker_frozen_past_its_lease_in_the_middle_of_a_batch_wakes_up(shop: 
     assert shop.serves("s1") == new.name
 
 
-def test_a_worker_that_is_cut_off_lets_go_and_is_free_again_later(shop: Shop) -> None:
+def test_a_worker_that_is_cut_off_goes_on_alone_until_the_target_fences_it(shop: Shop) -> None:
     old = shop.cluster.worker(shop.serves("s2"))
     shop.cluster.cut_off(old)
-    shop.moves("s2")  # it works on until its time is over
+    shop.moves("s2")
     served_by_another(shop, "s2", old)
-    assert "no master answers: the source is let go" in old.text
+    until(lambda: "no master answers: what the target fences goes on" in old.text, "it knows that it is alone")
     shop.moves("s2")
     shop.cluster.let_in(old)
     workers = lambda: {one["name"]: one["stage"] for one in shop.workers()}  # noqa: E731
@@ -161,3 +161,18 @@ def test_the_masters_database_is_away_for_a_while(shop: Shop, stored: FaultProxy
     stored.refuse(False)
     until(lambda: bool(shop.cluster.leads()), "one leads")
     assert set(shop.stages().values()) == {"Running"}
+
+
+def test_all_masters_are_down_for_longer_than_workers_are_waited_for(shop: Shop) -> None:
+    serving = [shop.cluster.worker(shop.serves(name)) for name in shop.sources]
+    known = {worker.name: len(worker.text) for worker in serving}
+    for master in shop.cluster.masters:
+        master.kill()
+    alone = "no master answers: what the target fences goes on"
+    until(lambda: all(alone in worker.text[known[worker.name] :] for worker in serving), "all know it")
+    for name in shop.sources:
+        shop.moves(name)
+    for number, _ in enumerate(shop.cluster.masters):
+        shop.cluster.start_master(number)
+    until(lambda: set(shop.stages().values()) == {"Running"}, "all are reached again")
+    assert [shop.serves(name) for name in shop.sources] == [worker.name for worker in serving]
