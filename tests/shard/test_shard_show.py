@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
-from unshard.shard.show import unresolved_groups, waiting_locks
+from unshard.shard.show import overdue, unresolved_groups, waiting_locks
 
 TARGET, ONE, TWO = TableName("db", "t"), TableName("up", "t_1"), TableName("up", "t_2")
 A, B = ("ALTER TABLE `db`.`t` ADD a INT",), ("ALTER TABLE `db`.`t` ADD b INT",)
@@ -84,6 +86,7 @@ def test_a_group_that_waits_for_tables_of_its_own() -> None:
         "waitsFor": "s1 has not met it in up.t_2",
         "mismatch": (),
         "help": "run the DDL on the tables that miss it, or drop those that are not needed any more",
+        "overdue": False,
     }
 
 
@@ -97,3 +100,11 @@ def test_a_group_that_waits_for_other_sources_or_reads_again() -> None:
     assert UNLOCK in shown.help
     (shown,) = unresolved_groups(keepers.with_group(ready.resolve(at(300))), {})
     assert (shown.waits_for, shown.ddls, shown.unsynced) == ("what was held is read again", (), ())
+
+
+def test_a_ddl_that_waits_for_longer_than_it_may_is_overdue() -> None:
+    (form,) = unresolved_groups(ShardingGroupKeeper("s1").with_group(group("s1", ONE)), {})
+    met = datetime(2026, 1, 1, tzinfo=UTC)
+    assert not overdue(form, 60, met.replace(minute=1)).overdue
+    assert overdue(form, 60, met.replace(minute=2)).overdue
+    assert not overdue(form.model_copy(update={"since": ""}), 60, met.replace(year=2027)).overdue

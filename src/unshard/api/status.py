@@ -76,7 +76,10 @@ class LoadStatus(Form):
 
 
 class UnresolvedGroup(Form):
-    """Sharding DDL that waits: who has it, who is missing, since when, why, and what helps (the last four are ours)."""
+    """Sharding DDL that waits: who has it, who is missing, since when, why, and what helps (from `since` on: ours).
+
+    `overdue`: it waits for longer than the task's `shard-wait-alert`.
+    """
 
     target: str
     ddls: tuple[str, ...] = Field(default=(), alias="DDLs")
@@ -87,6 +90,7 @@ class UnresolvedGroup(Form):
     waits_for: str = ""
     mismatch: tuple[str, ...] = ()
     help: str = ""
+    overdue: bool = False
 
 
 class TableLedger(Form):

@@ -78,7 +78,9 @@ def line(reading: SubtaskStatus) -> str:
         parts.append(f"{filtered:,} filtered ({_filtered_by_rule(sync.tables)})")
     if sync.safe_mode:
         parts.append(f"safe mode ({sync.safe_mode})")
-    parts += [f"{group.target} waits for its DDL ({group.waits_for or 'other tables'})" for group in sync.groups]
+    for group in sync.groups:
+        long = " too long" if group.overdue else ""
+        parts.append(f"{group.target} waits{long} for its DDL ({group.waits_for or 'other tables'})")
     if reading.note:
         parts.append(reading.note)
     return f"{head}  {'  '.join(parts)}"

@@ -99,6 +99,7 @@ class SubtaskConfig(Section):
     spark: SparkConfig
     pessimistic: bool = False
     shard_drop: ShardDrop = "ignore"
+    shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
 
     def redacted(self) -> dict[str, Any]:
@@ -203,6 +204,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         spark=task.spark,
         pessimistic=task.is_sharding or task.shard_mode == "pessimistic",
         shard_drop=task.shard_drop,
+        shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),
     )
 

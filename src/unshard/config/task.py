@@ -17,7 +17,7 @@ from unshard.config.rules import (
     OnlineTableRule,
     RouteRule,
 )
-from unshard.config.section import NoEffect, Section, Unit, later
+from unshard.config.section import NoEffect, Seconds, Section, Unit, later
 from unshard.config.source import BinlogName, GtidText, SourceId
 from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
 
@@ -152,6 +152,13 @@ class TaskConfig(Section):
         default="ignore",
         description="With `shard-mode`: what DROP TABLE, DROP DATABASE and TRUNCATE of a source's tables do. `ignore`: "
         "nothing on the target, as in DM; `stop`: the task stops in front of them.",
+    )
+    shard_wait_alert: Seconds = Field(
+        default=0.0,
+        ge=0,
+        description="With `shard-mode`: a DDL that waits for longer than this is an error in the log, and "
+        "`query-status` says so; 0: never. The task goes on as before.",
+        examples=["30m"],
     )
     strict_optimistic_shard_mode: Annotated[bool, later(False)] = Field(
         default=False, description="Any conflict in optimistic mode is an error at once."

@@ -131,7 +131,9 @@ def _error_lines(head: str, form: Form) -> Iterator[RenderableType]:
 
 
 def _group(head: str, group: Form) -> Iterator[RenderableType]:
-    yield _head(f"{head}: DDL of {group.get('target', '')} waits", "bold yellow")
+    late = group.get("overdue")
+    words = "waits for too long" if late else "waits"
+    yield _head(f"{head}: DDL of {group.get('target', '')} {words}", "bold red" if late else "bold yellow")
     lines = [
         *(("DDL", ddl) for ddl in group.get("DDLs") or ()),
         ("since", _line(group.get("since"), group.get("firstLocation"))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from unshard.api.status import UnresolvedGroup
@@ -19,6 +20,12 @@ Groups = Mapping[str, ShardingGroup]
 def unresolved_groups(keeper: ShardingGroupKeeper, locks: Mapping[str, LockKeeper]) -> tuple[UnresolvedGroup, ...]:
     """Of one source, the oldest first. `locks`: the targets' by their quoted names."""
     return tuple(_group(group, locks.get(group.target.quoted)) for group in keeper.unresolved)
+
+
+def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> UnresolvedGroup:
+    """The group with `overdue` set where its DDL was met more than that before `now`, by the source's clock."""
+    late = bool(group.since) and (now - datetime.fromisoformat(group.since)).total_seconds() > seconds
+    return group.model_copy(update={"overdue": late})
 
 
 def waiting_locks(keeper: LockKeeper, groups: Groups) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any
 
@@ -24,7 +24,7 @@ from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.shard.show import unresolved_groups
+from unshard.shard.show import overdue, unresolved_groups
 from unshard.sync.journal import Also, Journal
 from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
@@ -47,6 +47,8 @@ class Next(Enum):
 class ShardingGroups:
     """Used by the sync unit's thread. `structure` gives an upstream table's structure of now.
 
+    A DDL that waits for longer than `alert_seconds` is told; 0: never.
+
     What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
     a failure in between stops the source, and `restore` begins with what is on record.
     """
@@ -55,11 +57,13 @@ class ShardingGroups:
     rules: Rules
     tables: TableRules
     structure: Callable[[TableName], Table | None]
+    alert_seconds: float = 0.0
     keeper: ShardingGroupKeeper = field(init=False)
     _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
     _looked: float = 0.0
     _told: dict[TableName, str] = field(default_factory=dict)
     _seen: dict[str, LockKeeper] = field(default_factory=dict)
+    _alerted: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.keeper = ShardingGroupKeeper(self.journal.source)
@@ -117,7 +121,18 @@ class ShardingGroups:
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
         """What `query-status` shows of them, as of the last look at the locks."""
-        return unresolved_groups(self.keeper, self._seen)
+        found = unresolved_groups(self.keeper, self._seen)
+        if not self.alert_seconds:
+            return found
+        return tuple(overdue(one, self.alert_seconds, datetime.now(UTC)) for one in found)
+
+    def alert(self) -> None:
+        """Tell of each DDL that waits for too long, once in a process."""
+        for one in self.shown if self.alert_seconds else ():
+            if one.overdue and (one.target, one.since) not in self._alerted:
+                self._alerted.add((one.target, one.since))
+                words = {"target": one.target, "since": one.since, "waits_for": one.waits_for, "help": one.help}
+                logger("sync", source=self.journal.source).error("a sharding DDL waits for too long", **words)
 
     @property
     def unresolved(self) -> bool:
@@ -129,6 +144,7 @@ class ShardingGroups:
 
     def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
         """What there is to do before the main stream goes on behind `at`."""
+        self.alert()
         for group in self.keeper.unresolved:
             if group.ready is not None and not group.reported:
                 self._report(group)

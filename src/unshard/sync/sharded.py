@@ -191,7 +191,7 @@ class ShardedStatements:
         now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
         versions = [Table.from_dict(item.payload["before"]) for item in state.sequence.items]
         for met, version in reversed(list(enumerate([*versions, now]))):
-            if version is not None and _body(version) == _body(made):
+            if version is not None and _body(version) == _body(made) and _charsets(version) == _charsets(made):
                 return met
         where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
@@ -234,3 +234,8 @@ def _body(table: Table) -> tuple[str, ...]:
             if depth == 0:
                 return parts[start:at]
     return parts[start:]
+
+
+def _charsets(table: Table) -> tuple[str | None, ...]:
+    """What SHOW CREATE leaves to the table's default, and values are read by."""
+    return tuple(column.charset for column in table.columns)
