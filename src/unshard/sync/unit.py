@@ -71,13 +71,13 @@ class SyncUnit:
         self._standing = Standing(
             self.source, self.journal, self.statements.take_changes, self.flush_seconds, self.delivery, self.meter
         )
-        self._batches = RowBatches(self._standing, self.planner, self.rules, self.run_batch)
 
     def begin(self, start: Checkpoint | None) -> None:
         """Take the source over and go to its checkpoint, or make `start` its first one, durably.
 
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
+        self._batches = RowBatches(self._standing, self.planner, self.rules, lambda plan: self.run_batch(plan))
         checkpoint, self._left_open = self.journal.claim()
         self.journal.on_target(self.statements.tidy)
         found = checkpoint
