@@ -22,6 +22,12 @@ from unshard.worker.status import SubtaskStatus
 TASK_STATE = "dm_worker_task_state"
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a source keeps by default lies below the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 class Stub:
     """A subtask that does what it is told."""
 

@@ -84,15 +84,19 @@ def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestam
     return Rows(begin, end, path, checksum, whole, kept.xid)
 
 
-def look_back(log: Log, work: Complete, source: str) -> PreparedXa | None:
+def look_back(log: Log, work: Complete, source: str, since: Position | None = None) -> PreparedXa | None:
     """The prepare of a commit that has none on record: it was read past before the task began.
 
-    The files are searched from the commit's own back to the oldest of the log. None where no prepare is found, or
-    the one that is found was completed before.
+    It is looked for behind `since` first, where that lies in the commit's own file. Then the files are searched from
+    there back to the oldest of the log. None where no prepare is found, or the one that is found was completed before.
     """
+    if since is not None and since.file == work.begin.file:
+        found, seen = _last_in(log, since, work, source)
+        if seen:
+            return found
     file: str | None = work.begin.file
     while file is not None and log.path(file).exists():
-        found, seen = _last_in(log, file, work, source)
+        found, seen = _last_in(log, Position(file), work, source)
         if seen:
             return found
         file = _before(file)
@@ -105,9 +109,9 @@ def no_prepare(work: Complete, source: str) -> BinlogError:
     return BinlogError("BINLOG-034", where, values={"xid": work.completed.xid})
 
 
-def _last_in(log: Log, file: str, work: Complete, source: str) -> tuple[PreparedXa | None, bool]:
-    """The xid's last prepare in a file before the commit, and whether the file tells of the xid at all."""
-    xid, at = work.completed.xid, Location(Position(file))
+def _last_in(log: Log, start: Position, work: Complete, source: str) -> tuple[PreparedXa | None, bool]:
+    """The xid's last prepare behind a place of a file and before the commit, and whether the xid is told of at all."""
+    xid, file, at = work.completed.xid, start.file, Location(start)
     found: PreparedXa | None = None
     seen = False
     while at.position.file == file and at.position < work.begin:

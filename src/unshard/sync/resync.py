@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unshard.errors import SyncError, Where
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
@@ -53,7 +53,7 @@ class Resyncer:
         assert resync is not None
         work = next_work(log, resync.begin, resync.end.position, budget, self.source)
         end = work.end if work is not None else resync.end
-        rows = self._rows(work, log)
+        rows = self._rows(work, log, resync.begin.position)
         tables = self._tables(rows, resync, group) if rows is not None else ()
         after = group.resynced(end, at)
         if rows is None or not tables:
@@ -85,7 +85,7 @@ class Resyncer:
         group = self.groups.keeper.group(TableName(*batch.plan["group"]))
         resync = group.resync(self.standing.at)
         work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
-        found = self._rows(work, log)
+        found = self._rows(work, log, resync.begin.position) if resync is not None else None
         if resync is None or found is None or found.end.position != batch.end:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         end = Location(batch.end, batch.plan["end_gtid"])
@@ -108,13 +108,16 @@ class Resyncer:
         else:
             self.standing.move(self.standing.at, also=self.groups.put(after))
 
-    def _rows(self, work: Work | None, log: Log) -> Rows | None:
-        """The rows of a stretch, or of a prepared transaction whose commit it is; none were kept of its prepare."""
+    def _rows(self, work: Work | None, log: Log, since: Position) -> Rows | None:
+        """The rows of a stretch, or of a prepared transaction whose commit it is; none were kept of its prepare.
+
+        `since` is where the re-sync stands: what lies before it need not be readable.
+        """
         if isinstance(work, Rows):
             return work
         if not isinstance(work, Complete) or not work.completed.committed:
             return None
-        found = look_back(log, work, self.source)
+        found = look_back(log, work, self.source, since)
         if found is None:
             raise no_prepare(work, self.source)
         return rows_of(log, found, work.begin, work.end, work.completed.timestamp, self.source)
