@@ -149,7 +149,7 @@ class Scenario:
         """What `query-status` tells of the DDL that waits, line by line."""
         units = [subtask.sync for subtask in self._run.crew.subtasks if subtask.sync is not None]
         groups = [group for unit in units for group in unit.meter.read(time.monotonic(), None).groups]
-        values = [value for group in groups for value in group.model_dump().values()]
+        values = [value for group in groups for value in group.model_dump(exclude={"overdue"}).values()]
         return "\n".join(one for value in values for one in ([value] if isinstance(value, str) else value))
 
     def _unlock(self, flags: str) -> None:
