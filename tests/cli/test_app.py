@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from unshard.load.checkpoint import FINISHED, LoadTables
+from unshard.mysql.connection import session
 from unshard.testing.servers import MariadbServer
 
 UNSHARD = [sys.executable, "-m", "unshard"]
@@ -91,7 +93,7 @@ def test_a_server_that_is_down_is_an_error_with_its_address(tmp_path: Path) -> N
 
 @pytest.mark.server
 @pytest.mark.spark
-def test_a_full_copy_ends_by_itself_with_0(
+def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
     tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
     source_server.run(
@@ -100,7 +102,11 @@ def test_a_full_copy_ends_by_itself_with_0(
         f"INSERT INTO {schema}.t VALUES (7)",
     )
     write_files(tmp_path, source_server, target_server, schema, "full")
-    done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
+    with session(target_server.endpoint, "target") as connection:
+        earlier = LoadTables(f"meta_{schema}", "app", "s")
+        earlier.create(connection)
+        earlier.write_status(connection, FINISHED)
+    done = unshard("run", "task.yaml", "-s", "source.yaml", "--remove-meta", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "finished"
     assert target_server.query(f"SELECT id FROM {schema}.t") == [(7,)]

@@ -15,7 +15,7 @@ from unshard.errors import ConfigError
 BROKEN = """\
 name: t
 task-mode: all
-remove-meta: true
+timezone: "+08:00"
 shard-mod: pessimistic
 target-database: {host: a, port: 99999, user: root, pasword: geheim}
 black-white-list:
@@ -34,7 +34,7 @@ def test_all_problems_of_a_file_come_together_in_its_order() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_task(BROKEN, "task.yaml")
     assert [line.strip() for line in caught.value.cause.splitlines()] == [
-        "line 3: not supported yet: remove-meta (leave it out or write false)",
+        'line 3: not supported yet: timezone (leave it out or write "" or "+00:00" or "UTC")',
         "line 4: shard-mod: unknown key (did you mean `shard-mode`?)",
         "line 5: target-database.pasword: unknown key (did you mean `password`?)",
         "line 5: target-database.port: '99999' is refused; write a number of at most 65535",

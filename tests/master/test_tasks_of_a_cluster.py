@@ -180,6 +180,13 @@ def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:
     assert caught.value.code == "CLUSTER-016" and rig.forgotten == ["t"]
 
 
+def test_the_key_remove_meta_of_a_file_forgets_nothing_and_the_answer_says_so(rig: Rig) -> None:
+    two_sources(rig)
+    told = rig.master.start_task(StartTask(task=task_text("t", "a", "b", more="remove-meta: true\n")))
+    assert told["result"] and "--remove-meta" in told["msg"]
+    assert rig.forgotten == []
+
+
 def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
     worker = rig.worker("w1")
     rig.sources("a")

@@ -11,6 +11,7 @@ import pytest
 from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.target import receipts
+from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied
 from unshard.testing.servers import MariadbServer
@@ -40,7 +41,15 @@ def advance(connection: Any, meta: MetaTables, epoch: int, chunk: int) -> int:
 
 
 def test_each_claim_raises_the_epoch(connection: Any, meta: MetaTables) -> None:
-    assert [receipts.claim(connection, meta, "s'1").epoch for _ in range(3)] == [1, 2, 3]
+    epochs = [receipts.claim(connection, meta, "s'1").epoch for _ in range(3)]
+    assert epochs == [epochs[0], epochs[0] + 1, epochs[0] + 2]
+
+
+def test_a_task_that_was_forgotten_has_no_epoch_of_its_former_life(connection: Any, meta: MetaTables) -> None:
+    former = receipts.claim(connection, meta, "s'1")
+    forget_task(connection, meta.schema, meta.task)
+    meta.create(connection)
+    assert receipts.claim(connection, meta, "s'1").epoch > former.epoch
 
 
 def test_a_chunk_advances_once(connection: Any, meta: MetaTables) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from enum import StrEnum
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,6 +78,9 @@ def run(
     auto_resume: Annotated[
         bool, typer.Option("--auto-resume", help="After an error that may pass, go on by itself as a worker does.")
     ] = False,
+    remove_meta: Annotated[
+        bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
+    ] = False,
     addr: Annotated[
         str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
     ] = "127.0.0.1:0",
@@ -97,7 +101,8 @@ def run(
     from unshard.cli.run import run_task
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
-    guarded(lambda: run_task(task, source, log, Console(), wait, auto_resume=auto_resume, addr=addr, log=how))
+    with_what = partial(run_task, auto_resume=auto_resume, remove_meta=remove_meta, addr=addr, log=how)
+    guarded(lambda: with_what(task, source, log, Console(), wait))
 
 
 @app.command()

@@ -21,6 +21,7 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure
+from unshard.master.beginning import forget
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
@@ -40,11 +41,14 @@ def run_task(
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
     *,
     auto_resume: bool = False,
+    remove_meta: bool = False,
     addr: str = "127.0.0.1:0",
     log: LogSettings | None = None,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
+    `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
+    can write nothing from then on and stops.
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
     task = load_task(task_path)
@@ -54,6 +58,9 @@ def run_task(
     configs = plan_subtasks(task, sources)
     configure(replace(log or LogSettings(), file=log_file))
     _check(task, configs, console)
+    if remove_meta:
+        forget(configs[0])
+        _check(task, configs, console)  # now as a task that begins
     with closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
         engine.session(task.spark)
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))

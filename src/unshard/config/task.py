@@ -216,9 +216,9 @@ class TaskConfig(Section):
     ansi_quotes: Annotated[bool, NoEffect("it is read from the source's sql_mode")] = Field(
         default=False, description='Names are quoted with ".'
     )
-    remove_meta: Annotated[bool, later(False), NoEffect("it is what happens anyway")] = Field(
-        default=False, description="Forget earlier progress before the start."
-    )
+    remove_meta: Annotated[
+        bool, NoEffect("a start goes on from what the target has on record, unless --remove-meta is given to it")
+    ] = Field(default=False, description="Old: give `--remove-meta` to `start-task` or `unshard run`.")
     experimental: ExperimentalConfig = Field(default_factory=ExperimentalConfig, description="DM's trials.")
     spark: SparkConfig = Field(default_factory=SparkConfig, description="Where the jobs run.")
 

@@ -17,6 +17,7 @@ from unshard.errors import LoadError, Where
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
 from unshard.target.meta import DUPLICATE_COLUMN
+from unshard.target.receipts import FIRST_EPOCH
 
 _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -136,7 +137,9 @@ class LoadTables:
         """
         rows(connection, "BEGIN")
         ((last,),) = rows(
-            connection, f"SELECT COALESCE(MAX(epoch), 0) FROM {self.chunk} WHERE source = %s FOR UPDATE", (self.source,)
+            connection,
+            f"SELECT COALESCE(MAX(epoch), {FIRST_EPOCH}) FROM {self.chunk} WHERE source = %s FOR UPDATE",
+            (self.source,),
         )
         others = rows(
             connection, f"SELECT file FROM {self.chunk} WHERE source = %s AND dump <> %s LIMIT 1", (self.source, dump)

@@ -51,7 +51,8 @@ class Tasks:
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
         """Start a task on all of its sources, or those named; on none where one of them can't be.
 
-        `checked`: the checks have been run. Raises ClusterError CLUSTER-007 to 009, 015, 018; ConfigError.
+        `checked`: the checks have been run. `msg` of the answer tells of keys that have no effect.
+        Raises ClusterError CLUSTER-007 to 009, 015, 018; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
@@ -73,7 +74,8 @@ class Tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
                 for row in rows:
                     writing.put_subtask(row)
-        return {**answer(settle(self._cluster, rows, Stage.RUNNING)), "checkResult": told}
+        started = answer(settle(self._cluster, rows, Stage.RUNNING))
+        return {**started, "msg": started["msg"] or "\n".join(task.notices), "checkResult": told}
 
     def create(self, text: str) -> Answer:
         """Keep a task without starting it, as DM's REST does. Raises as `start`."""

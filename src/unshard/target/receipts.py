@@ -25,6 +25,9 @@ from unshard.model.position import Position
 from unshard.target.meta import MetaTables
 
 FENCED_OUT = "SYNC-001"
+FIRST_EPOCH = "FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000)"
+"""Of a source without any: a task that was forgotten and began anew must not meet attempts of its former life as its
+own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute(
-            f"INSERT INTO {meta.batch} (source, epoch, batch_id, plan, state) VALUES (%s, 1, 0, '{{}}', 'done')"
+            f"INSERT INTO {meta.batch} (source, epoch, batch_id, plan, state)"
+            f" VALUES (%s, {FIRST_EPOCH}, 0, '{{}}', 'done')"
             " ON DUPLICATE KEY UPDATE epoch = epoch + 1",
             (source,),
         )
