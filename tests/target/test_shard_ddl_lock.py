@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from threading import Thread
-from typing import Any
 
 import pytest
 
+from reporting_sources import ReportingSources
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.config.database import TargetConfig
 from unshard.errors import ClusterError, ShardError
 from unshard.model.table import TableName
-from unshard.mysql.connection import connect
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.subject import Subject
 from unshard.shard.lock import Outcome
-from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import announce, done, join, look
+from unshard.target.shard_locks import announce, join, look
 from unshard.testing.servers import MariadbServer
 
 TARGET, TABLE = TableName("db", "t`'\"\n"), TableName("up", "t_1")
@@ -33,37 +30,16 @@ def subject(target_server: MariadbServer, schema: str) -> Subject:
     return Subject("task", schema, target, ("s1", "s2", "s3"))
 
 
-class Rig:
-    """What the sync units of the sources would do."""
-
-    def __init__(self, server: MariadbServer, schema: str) -> None:
-        self.meta = MetaTables(schema, "task")
-        self.connection = connect(server.endpoint, "target")
-        self.meta.create(self.connection)
-
-    def do(self, what: Any, *values: Any) -> Any:
-        with self.connection.cursor() as cursor:
-            cursor.execute("BEGIN")
-            found = what(cursor, self.meta, *values)
-            cursor.execute("COMMIT")
-        return found
-
-    def run_when_told(self, source: str) -> None:
-        while look(self.connection, self.meta, source)[TARGET].outcome is not Outcome.EXECUTE:
-            time.sleep(0.02)
-        self.do(done, source, TARGET)
-
-
 @pytest.fixture
-def rig(target_server: MariadbServer, schema: str) -> Iterator[Rig]:
-    rig = Rig(target_server, schema)
+def rig(target_server: MariadbServer, schema: str) -> Iterator[ReportingSources]:
+    rig = ReportingSources(target_server, schema, "task")
     for source in ("s1", "s2"):
         rig.do(announce, source, {TARGET: [TABLE]}, ("s1", "s2", "s3"))
     yield rig
     rig.connection.close()
 
 
-def test_without_locks(subject: Subject, rig: Rig) -> None:
+def test_without_locks(subject: Subject, rig: ReportingSources) -> None:
     assert answer_locks([subject], ShardDdlLock()) == {"result": True, "msg": "no DDL lock exists", "locks": []}
     with pytest.raises(ShardError, match="SHARD-003"):
         answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann")
@@ -71,13 +47,13 @@ def test_without_locks(subject: Subject, rig: Rig) -> None:
         answer_unlock(subject, ShardDdlLockUnlock(id="task-`no`.`such`"), "ann")
 
 
-def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, rig: Rig) -> None:
+def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, rig: ReportingSources) -> None:
     rig.do(join, "s1", TARGET, ADD)
     (lock,) = answer_locks([subject], ShardDdlLock(sources=("s2",)))["locks"]
     assert (lock["ID"], lock["owner"], lock["synced"], lock["unsynced"]) == (ID, "s1", ["s1"], ["s2", "s3"])
     assert "s3 has not said yet" in lock["waitsFor"]
     assert answer_locks([subject], ShardDdlLock(sources=("s9",)))["locks"] == []
-    owner = Thread(target=rig.run_when_told, args=("s1",))
+    owner = Thread(target=rig.run_when_told, args=("s1", TARGET), daemon=True)
     owner.start()
     assert answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann") == {"result": True, "msg": ""}
     owner.join()
@@ -85,7 +61,7 @@ def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, r
     assert look(rig.connection, rig.meta, "s2")[TARGET].outcome is Outcome.SKIP
 
 
-def test_an_owner_that_is_gone_needs_force(subject: Subject, rig: Rig) -> None:
+def test_an_owner_that_is_gone_needs_force(subject: Subject, rig: ReportingSources) -> None:
     rig.do(join, "s1", TARGET, ADD)
     with pytest.raises(ShardError, match="SHARD-006"):
         answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann", patience_seconds=0.1)
@@ -94,7 +70,7 @@ def test_an_owner_that_is_gone_needs_force(subject: Subject, rig: Rig) -> None:
     assert look(rig.connection, rig.meta, "s1")[TARGET].outcome is Outcome.SKIP
 
 
-def test_what_can_not_be_meant(subject: Subject, rig: Rig) -> None:
+def test_what_can_not_be_meant(subject: Subject, rig: ReportingSources) -> None:
     rig.do(join, "s1", TARGET, ADD)
     with pytest.raises(ShardError, match="SHARD-004"):
         answer_unlock(subject, ShardDdlLockUnlock(id=ID, owner="s2"), "ann")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock
+from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, ShardDdlLockUnlock
 from unshard.config.files import load_source, load_task, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.ctl.words import source_files
 from unshard.operate.binlog import answer_binlog
 from unshard.operate.check import answer_check
-from unshard.operate.locks import answer_locks
+from unshard.operate.locks import answer_locks, answer_unlock
 from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
@@ -38,8 +39,14 @@ def schema(task: str, source_words: Sequence[str], request: BinlogSchema) -> dic
 
 
 def locks(task: str, source_words: Sequence[str], request: ShardDdlLock) -> dict[str, Any]:
-    """As `answer_locks`; `task` is a file."""
-    return answer_locks([_subject(task, source_words)], request)
+    """As `answer_locks`; `task` is a file, and the commands that help name it."""
+    flags = [word for file in source_files(source_words) for word in ("-s", file)]
+    return answer_locks([_subject(task, source_words)], request, files=shlex.join([task, *flags]))
+
+
+def unlock(task: str, source_words: Sequence[str], request: ShardDdlLockUnlock) -> dict[str, Any]:
+    """As `answer_unlock`; `task` is the file of the lock's task."""
+    return answer_unlock(_subject(task, source_words), request, _who())
 
 
 def _subject(task: str, source_words: Sequence[str]) -> Subject:

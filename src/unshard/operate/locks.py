@@ -31,9 +31,12 @@ def task_of(lock_id: str) -> str:
     return task
 
 
-def answer_locks(subjects: Sequence[Subject], request: ShardDdlLock) -> dict[str, Any]:
-    """dmctl's answer over the tasks that are meant: the locks that somebody waits for. Raises TargetError."""
-    locks = [lock for subject in subjects for lock in _of_task(subject)]
+def answer_locks(subjects: Sequence[Subject], request: ShardDdlLock, *, files: str = "") -> dict[str, Any]:
+    """dmctl's answer over the tasks that are meant: the locks that somebody waits for. Raises TargetError.
+
+    `files` are words of a command line without which a command that helps finds no task.
+    """
+    locks = [lock for subject in subjects for lock in _of_task(subject, files)]
     if request.sources:
         asked = set(request.sources)
         locks = [lock for lock in locks if asked.intersection((*lock["synced"], *lock["unsynced"]))]
@@ -67,7 +70,7 @@ def answer_unlock(
     return {"result": True, "msg": ""}
 
 
-def _of_task(subject: Subject) -> list[dict[str, Any]]:
+def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
     meta = MetaTables(subject.meta_schema, subject.task)
     with session(to_endpoint(subject.target), "target") as connection:
         meta.create(connection)
@@ -78,7 +81,7 @@ def _of_task(subject: Subject) -> list[dict[str, Any]]:
         lock
         for keeper in keepers
         for lock in waiting_locks(
-            keeper, {source: own[keeper.target] for source, own in groups.items() if keeper.target in own}
+            keeper, {source: own[keeper.target] for source, own in groups.items() if keeper.target in own}, files
         )
     ]
 

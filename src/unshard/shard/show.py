@@ -28,9 +28,9 @@ def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> Unresolved
     return group.model_copy(update={"overdue": late})
 
 
-def waiting_locks(keeper: LockKeeper, groups: Groups) -> list[dict[str, Any]]:
-    """DM's form of the locks of a target that somebody waits for, and ours behind it."""
-    return [_lock_form(keeper, lock, groups) for lock in keeper.locks if _is_waited_for(keeper, lock)]
+def waiting_locks(keeper: LockKeeper, groups: Groups, files: str = "") -> list[dict[str, Any]]:
+    """DM's form of the locks of a target that somebody waits for, and ours behind it; `files` as `what_helps`."""
+    return [_lock_form(keeper, lock, groups, files) for lock in keeper.locks if _is_waited_for(keeper, lock)]
 
 
 def _is_waited_for(keeper: LockKeeper, lock: Lock) -> bool:
@@ -38,7 +38,7 @@ def _is_waited_for(keeper: LockKeeper, lock: Lock) -> bool:
     return not lock.executed or bool(lock.mismatched) or bool(lock.decision and lock.remain(keeper.needed(lock)))
 
 
-def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups) -> dict[str, Any]:
+def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str) -> dict[str, Any]:
     return {
         "ID": keeper.id,
         "task": keeper.task,
@@ -50,7 +50,7 @@ def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups) -> dict[str, Any]
         "since": lock.since,
         "waitsFor": waits_for(keeper, lock, groups),
         "mismatch": _mismatch(lock),
-        "help": what_helps(keeper, lock),
+        "help": what_helps(keeper, lock, files),
     }
 
 
@@ -80,9 +80,9 @@ def _missing_tables(keeper: LockKeeper, lock: Lock, source: str, group: Sharding
     return f"{source} has not met it in {named}" if tables else f"{source} has met it in all tables, and will report it"
 
 
-def what_helps(keeper: LockKeeper, lock: Lock) -> str:
-    """The command for a human, and when."""
-    command = f"unshard ctl shard-ddl-lock unlock {shlex.quote(keeper.id)}"
+def what_helps(keeper: LockKeeper, lock: Lock, files: str = "") -> str:
+    """The command for a human, and when. `files`: what it takes where there is no master, as it is typed."""
+    command = f"unshard ctl shard-ddl-lock unlock {shlex.quote(keeper.id)} {files}".rstrip()
     if lock.mismatched:
         return (
             f"`{command} --owner SOURCE` runs the DDL that SOURCE has met and lets the others pass theirs; then bring"

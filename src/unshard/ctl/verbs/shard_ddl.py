@@ -8,7 +8,7 @@ import typer
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.ctl.groups import ListGroup
-from unshard.ctl.session import Session, ask, conclude, guarded
+from unshard.ctl.session import Session, conclude
 from unshard.ctl.verbs.arguments import TaskMaybe
 from unshard.ctl.words import source_ids, task_name
 
@@ -43,6 +43,7 @@ def list_(context: typer.Context, task: TaskMaybe = "") -> None:
 def unlock(
     context: typer.Context,
     lock_id: Annotated[str, typer.Argument(metavar="ID", help="The lock, as it is listed.")],
+    task: TaskMaybe = "",
     owner: Annotated[
         str, typer.Option("--owner", "-o", metavar="SOURCE", help="Who runs the DDL; else the lock's owner.")
     ] = "",
@@ -57,12 +58,15 @@ def unlock(
 ) -> None:
     """Let a DDL go on without the sources that are missing. They meet it later, and it is then skipped or waits anew.
 
-    Do it only when a source that is missing will never run the DDL.
+    Do it only when a source that is missing will never run the DDL. With the file of the lock's task it needs no
+    master: the locks are in the target.
     """
     session: Session = context.obj
 
-    def request() -> ShardDdlLockUnlock:
-        return ShardDdlLockUnlock(
+    def answer() -> dict[str, Any]:
+        if task and not lock_id.startswith(f"{(name := task_name(task))}-`"):
+            raise typer.BadParameter(f"{lock_id} is no lock of task {name}")
+        request = ShardDdlLockUnlock(
             id=lock_id,
             owner=owner,
             force_remove=force_remove,
@@ -71,8 +75,13 @@ def unlock(
             table=table,
             sources=source_ids(session.sources),
         )
+        if session.direct(task):
+            from unshard.ctl import direct
 
-    ask(session, guarded(request))
+            return direct.unlock(task, session.sources, request)
+        return session.client.ask(request)
+
+    conclude(session, ShardDdlLockUnlock.verb, answer)
 
 
 def register(table: typer.Typer) -> None:
