@@ -98,9 +98,3 @@ def test_the_cuts_depend_on_the_changes_alone() -> None:
 def test_without_multiple_rows_each_change_is_a_statement() -> None:
     rows = changes((0, Op.INSERT, b"1,", None, b"(1,'a'),"), (0, Op.INSERT, b"2,", None, b"(2,'b'),"))
     assert len(sql(rows, multiple_rows=False)) == 2
-
-
-def test_a_delete_that_may_find_nothing_says_so() -> None:
-    rows = changes((0, Op.DELETE, b"1,", b"", None), (0, Op.DELETE, b"2,", None, None))
-    (chunk,) = cut(rows)
-    assert [statement.may_miss for statement in chunk.statements] == [1]

@@ -90,7 +90,7 @@ def test_a_row_born_and_deleted_in_the_batch_is_not_missing(place: Target) -> No
     fill(place, "plain")
     changes = [insert("plain", 50, 1), delete("plain", 50, 1), delete("plain", 1, 0), delete("plain", 7, 0)]
     entry = place.run(place.batch(SHAPE), changes)["plain"]
-    assert (entry.missing, entry.example, entry.compacted) == (1, "`id` IN (7)", 1)
+    assert (entry.missing, entry.example, entry.compacted) == (1, "`id` IN (7)", 2)
     fill(place, "plain")
     assert place.run(place.batch(SHAPE, "stop"), changes[:3])["plain"].missing == 0
 

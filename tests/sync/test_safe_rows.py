@@ -112,7 +112,7 @@ def images(plan: TablePlan, steps: Sequence[set[Row]]) -> pa.RecordBatch:
 
 def statements(plan: TablePlan, steps: Sequence[set[Row]], *, compacted: bool) -> list[bytes]:
     encoded, _ = encode(plan, images(plan, steps), 1, None)
-    changes = arrange(pa.Table.from_batches([encoded], ENCODED_SCHEMA), compacted=compacted)
+    changes = arrange(pa.Table.from_batches([encoded], ENCODED_SCHEMA), compacted=compacted, safe=True)
     targets: dict[int, TargetPlan] = {plan.target.id: plan.target}
     shape = Shape(1, 3)
     return [s.sql for chunk in merge(changes, targets, shape, safe=True) for s in chunk.statements]

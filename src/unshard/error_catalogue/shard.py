@@ -76,6 +76,15 @@ SHARD: dict[str, Entry] = {
         "give the task `shard-mode: pessimistic` back until the DDL is resolved; `unshard ctl query-status` shows what"
         " waits",
     ),
+    "SHARD-035": Entry(
+        "a row of the source meets a row with the same key in the target, while changes of {held} wait for the sharding"
+        " DDL of the lock {id}: it may be one that they delete, or one that has moved between shards",
+        "don't remove the row in the target: a DELETE that waits would take the new one along. Let the source pass with"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`, run the DDL on the shards that lack it, and when"
+        " `unshard ctl shard-ddl-lock TASK` shows the lock no more, make the rows of this statement in the target by"
+        " hand what the sources have. Until then move no rows between shards. If shards share key values, add"
+        " a column mapping (`partition id`) or route them apart",
+    ),
     "SHARD-029": Entry(
         "this table and {other} are merged into {target}, and their copies differ in {columns}: only one of them had a"
         " DDL when it was copied, and nobody can tell where the other one has it",

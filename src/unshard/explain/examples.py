@@ -58,7 +58,7 @@ def example_statements(plan: TablePlan, shape: Shape, *, safe: bool) -> Iterator
         )  # fmt: skip
         mapped = map_columns(batch, [(plan, _images(plan, images))])
         changes, _ = encode_changes(batch, mapped, None, tie_rows(batch, mapped))
-        ready = arrange(changes, compacted=shape.compact)
+        ready = arrange(changes, compacted=shape.compact, safe=safe)
         for chunk in merge(ready, batch.targets(), batch.shape, safe=safe):
             for statement in chunk.statements:
                 sql = statement.sql.decode("utf-8", "backslashreplace")

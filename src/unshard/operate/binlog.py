@@ -39,7 +39,7 @@ def answer_binlog(subject: Subject, request: Binlog, who: str) -> dict[str, Any]
         if recorded.location is None:
             raise SyncError("SYNC-069", Where(source), values={"checkpoint": "not there yet"})
         meta.create(connection)
-        at = _place(recorded, place)
+        at = _place(recorded, place, rereads=op in (Op.SKIP, None))
         if op is not None:
             give(connection, meta, source, op, at, sqls, who)
             return f"{op} at {at}: takes effect when the task is started again, or gets there"
@@ -87,14 +87,18 @@ def _meant(subject: Subject, named: Sequence[str], place: Position | None) -> li
     return sources
 
 
-def _place(recorded: Recorded, given: Position | None) -> Position:
-    """Where an operator is for. Raises SyncError SYNC-068 without a place, SYNC-069 for one that is passed."""
+def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Position:
+    """Where an operator is for. Raises SyncError SYNC-068 without a place, SYNC-069 for one that is passed.
+
+    `rereads`: it may be for a change that waits for a sharding DDL, and is read again behind it.
+    """
     stopped = recorded.stopped
     place = given or (stopped.position if stopped is not None and stopped.sure else None)
     if place is None:
         raise SyncError("SYNC-068", Where(recorded.source), cause=stopped.error if stopped is not None else "")
     assert recorded.location is not None, "a source without a checkpoint was refused"
-    if place < recorded.location.position:
+    first = (recorded.held or recorded.location) if rereads else recorded.location
+    if place < first.position:
         values = {"checkpoint": str(recorded.location.position)}
         raise SyncError("SYNC-069", Where(recorded.source, position=str(place)), values=values)
     return place

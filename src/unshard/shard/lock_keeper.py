@@ -136,8 +136,8 @@ class LockKeeper:
 
     @property
     def id(self) -> str:
-        """DM's name for the lock."""
-        return f"{self.task}-{self.target.quoted}"
+        """As `lock_id`."""
+        return lock_id(self.task, self.target)
 
     @property
     def _executed(self) -> int:
@@ -182,3 +182,8 @@ class LockKeeper:
         members = {source: Member.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
         return cls(task, target, frozenset(silent), members, locks, form["gone"])
+
+
+def lock_id(task: str, target: TableName) -> str:
+    """DM's name for the lock of a target table."""
+    return f"{task}-{target.quoted}"

@@ -3,13 +3,16 @@
 | first change | last change | becomes |
 |---|---|---|
 | INSERT | INSERT or UPDATE | INSERT (new values of the last) |
-| INSERT | DELETE | DELETE (finds nothing unless the row was there) |
+| INSERT | DELETE | nothing; in safe mode DELETE (the row may be there by an earlier attempt) |
 | UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last) |
 | UPDATE or DELETE | DELETE | DELETE |
 
 The first change tells whether the row was there before the batch, the last whether it is there after
 (seeds/001 gives the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now.
 Ordered changes pass by.
+
+A row that is born and dies in the batch must not be deleted outside of safe mode: a row of its key that is there is
+another one, which has come from another shard while these changes were held, or from another source.
 """
 
 from __future__ import annotations
@@ -20,11 +23,10 @@ import pyarrow as pa
 from unshard.model.change import Op
 
 
-def compact(changes: pa.Table) -> pa.Table:
+def compact(changes: pa.Table, *, safe: bool = False) -> pa.Table:
     """Changes in the order of `seq`, one at most for each (target, key), in the order of their last `seq`.
 
-    `changes` holds no ordered ones. Where an INSERT is followed by a DELETE, the DELETE comes out with an
-    `old_key` (empty), which says that finding nothing is right.
+    `changes` holds no ordered ones. `safe` is for a batch in safe mode.
     """
     if len(changes) < 2:
         return changes
@@ -34,13 +36,15 @@ def compact(changes: pa.Table) -> pa.Table:
         return changes
     first = groups.column("n_min").to_numpy()
     last = groups.column("n_max").to_numpy()
+    op = changes.column("op").to_numpy()
+    if not safe:
+        lives = ~((op[first] == Op.INSERT) & (op[last] == Op.DELETE))
+        first, last = first[lives], last[lives]
     order = np.argsort(last)
     first, last = first[order], last[order]
-    op = changes.column("op").to_numpy()
-    born, dies = op[first] == Op.INSERT, op[last] == Op.DELETE
-    result = np.where(dies, np.int8(Op.DELETE), np.where(born, np.int8(Op.INSERT), np.int8(Op.UPDATE)))
+    result = np.where(op[first] == Op.INSERT, np.int8(Op.INSERT), np.int8(Op.UPDATE))
+    result = np.where(op[last] == Op.DELETE, np.int8(Op.DELETE), result)
     kept = changes.take(pa.array(last)).combine_chunks()
-    unborn = born & dies
-    flag = pa.array([b""], pa.binary()).take(pa.array(np.zeros(len(last), dtype=np.int64), mask=~unborn))
+    nothing = pa.nulls(len(last), pa.binary())
     kept = kept.set_column(changes.schema.get_field_index("op"), changes.schema.field("op"), pa.array(result))
-    return kept.set_column(changes.schema.get_field_index("old_key"), changes.schema.field("old_key"), flag)
+    return kept.set_column(changes.schema.get_field_index("old_key"), changes.schema.field("old_key"), nothing)

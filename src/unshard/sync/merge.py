@@ -65,20 +65,15 @@ class _Texts:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the rows of an UPDATE or DELETE are found by: the texts `start` to `end`; `optional` ones may find none."""
+    """What the rows of an UPDATE or DELETE are found by: the texts `start` to `end`."""
 
     texts: _Texts
     target: TargetPlan
     start: int
     end: int
-    optional: np.ndarray
 
     def __len__(self) -> int:
         return self.end - self.start
-
-    def expected(self, first: int, last: int) -> int:
-        """How many of rows `first` to `last` have to be there."""
-        return last - first - int(self.optional[first:last].sum())
 
     def where(self, first: int, last: int) -> bytes:
         """The condition that finds rows `first` to `last` of these."""
@@ -138,7 +133,6 @@ class _Columns:
     target: np.ndarray
     key: _Texts
     old_key: _Texts
-    flagged: np.ndarray
     row: _Texts
     ordered: np.ndarray
 
@@ -157,7 +151,6 @@ def merge(
         target=changes.column("target").to_numpy(),
         key=_Texts.of(changes.column("key")),
         old_key=_Texts.of(changes.column("old_key")),
-        flagged=changes.column("old_key").is_valid().to_numpy(),
         row=_Texts.of(changes.column("row")),
         ordered=changes.column("ordered").to_numpy(),
     )
@@ -224,11 +217,10 @@ def _statements(
         if safe:
             yield from _safe(columns, target, op, first, last)
             continue
-        may_miss = int(columns.flagged[first:last].sum()) if op is Op.DELETE else 0
         keys = _keys(columns, target, op, first, last)
         upsert = op is Op.UPDATE and shape.multiple_rows and not _by_condition(columns, target, first)
         write = _sql if shape.multiple_rows else _single
-        yield Statement(write(columns, target, op, first, last), op, target.id, last - first, may_miss, keys, upsert)
+        yield Statement(write(columns, target, op, first, last), op, target.id, last - first, keys=keys, upsert=upsert)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
@@ -238,10 +230,10 @@ def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
 
 def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
     if op is Op.DELETE:
-        return Keys(columns.key, target, start, end, columns.flagged[start:end])
+        return Keys(columns.key, target, start, end)
     if op is Op.UPDATE:
         texts = columns.old_key if columns.ordered[start] else columns.key
-        return Keys(texts, target, start, end, np.zeros(end - start, dtype=bool))
+        return Keys(texts, target, start, end)
     return None
 
 

@@ -15,11 +15,11 @@ def first_missing(connection: Any, keys: Keys) -> int | None:
     Halves the list as long as a half finds fewer rows than it has keys, so it asks once for each doubling.
     """
     first, last = 0, len(keys)
-    if _found(connection, keys, first, last) >= keys.expected(first, last):
+    if _found(connection, keys, first, last) >= last - first:
         return None
     while last - first > 1:
         middle = (first + last) // 2
-        if _found(connection, keys, first, middle) < keys.expected(first, middle):
+        if _found(connection, keys, first, middle) < middle - first:
             last = middle
         else:
             first = middle

@@ -171,7 +171,7 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
     if plan.stages:
         return _in_stages(plan, part, changes, pacer)
     targets = plan.targets()
-    ready = arrange(changes, compacted=plan.shape.compact)
+    ready = arrange(changes, compacted=plan.shape.compact, safe=plan.safe)
     decoded, left = _by_target(changes), _by_target(ready)
     dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
     applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before, pacer)
@@ -182,7 +182,7 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
     """The same for a batch that goes on without changes of it, and with the chunks that were applied with them."""
     targets, compacted = plan.targets(), plan.shape.compact
     kept: list[Chunk] = []
-    done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted)
+    done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted, safe=plan.safe)
     out = np.zeros(len(changes), dtype=bool)
     for stage in plan.stages:
         chunks = merge(ready, targets, plan.shape, len(kept), safe=plan.safe)
@@ -190,7 +190,8 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
         done = pa.concat_tables([done, ready.slice(0, sum(chunk.rows for chunk in applied))])
         kept += applied
         out |= within(changes.column("seq").to_numpy(), stage.seqs)
-        ready = without(arrange(changes.filter(pa.array(~out)), compacted=compacted), done, compacted=compacted)
+        rest = arrange(changes.filter(pa.array(~out)), compacted=compacted, safe=plan.safe)
+        ready = without(rest, done, compacted=compacted)
     filtered = _by_target(without(changes.filter(pa.array(out)), done, compacted=compacted))
     decoded, left = _by_target(changes), _by_target(pa.concat_tables([done, ready]))
     dropped = {
@@ -207,7 +208,7 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
     return add_up([dropped, ledger]), last
 
 
-def arrange(changes: pa.Table, *, compacted: bool) -> pa.Table:
+def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Table:
     """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied.
 
     What is not to be compacted keeps the order of the log throughout.
@@ -215,7 +216,7 @@ def arrange(changes: pa.Table, *, compacted: bool) -> pa.Table:
     if not compacted:
         return changes
     is_ordered = changes.column("ordered")
-    free = order(compact(changes.filter(pc.invert(is_ordered))))
+    free = order(compact(changes.filter(pc.invert(is_ordered)), safe=safe))
     return pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
 
 

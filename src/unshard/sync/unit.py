@@ -21,6 +21,7 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan
+from unshard.sync.clash import held_clash
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.groups import Next, ShardingGroups, refuse_held
@@ -77,7 +78,7 @@ class SyncUnit:
 
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
-        self._batches = RowBatches(self._standing, self.planner, self.rules, lambda plan: self.run_batch(plan))
+        self._batches = RowBatches(self._standing, self.planner, self.rules, self._run_batch)
         checkpoint, self._left_open = self.journal.claim()
         self.journal.on_target(self.statements.tidy)
         found = checkpoint
@@ -106,6 +107,15 @@ class SyncUnit:
     def announce(self) -> None:
         """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
         self.statements.ownership.announce(self.statements.names)
+
+    def _run_batch(self, plan: BatchPlan) -> list[Report]:
+        try:
+            return self.run_batch(plan)
+        except UnshardError as error:
+            clash = held_clash(error, plan, self.journal) if self.groups is not None else None
+            if clash is None:
+                raise
+            raise clash from error
 
     def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)

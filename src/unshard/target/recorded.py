@@ -26,6 +26,7 @@ class Recorded:
     `location` is None before the first checkpoint, `saved` tells when it was moved last (UTC, as text). `open_batch`
     is the stretch of the batch that is planned and not closed, else empty. `tables` has the counts by target table;
     `stopped` is where and why an error stopped it, None while it runs; `pending` are operators that wait.
+    `held` is where the first unresolved sharding DDL began.
     `filtered` changes by (target table, rule), `skipped` row events by (source table, rule).
     """
 
@@ -38,6 +39,7 @@ class Recorded:
     skipped: dict[tuple[str, str], int]
     stopped: Stopped | None = None
     pending: tuple[Operator, ...] = ()
+    held: Location | None = None
 
 
 def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
@@ -57,6 +59,7 @@ def read_recorded(connection: Any, meta: MetaTables, source: str) -> Recorded:
         {(row["name"], row["rule"]): int(row["events"]) for row in left_out if row.get("events")},
         _where_there(lambda: load_stopped(connection, meta, source), None),
         _where_there(lambda: load_operators(connection, meta, source), ()),
+        found.held if found is not None else None,
     )
 
 

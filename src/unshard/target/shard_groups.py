@@ -38,6 +38,19 @@ def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroup
     return ShardingGroupKeeper(source, groups)
 
 
+def held_tables(connection: Any, meta: MetaTables, target: TableName) -> tuple[tuple[str, TableName], ...]:
+    """The tables of all sources whose changes wait for a DDL of the target, each behind its source."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT source_id, data FROM {meta.sharding_meta} WHERE target_table_id = %s AND NOT is_global"
+            " ORDER BY source_id, source_table_id",
+            (_id(target),),
+        )
+        rows = [(source, json.loads(data)) for source, data in cursor.fetchall()]
+    held = ((source, form) for source, form in rows if not TableState.from_dict(form["state"]).idle)
+    return tuple((source, TableName(*form["table"])) for source, form in held)
+
+
 def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, after: ShardingGroup) -> None:
     """Write what has changed since `before`, what was loaded or saved last; runs in the caller's transaction."""
     key = (after.source, _id(after.target))
