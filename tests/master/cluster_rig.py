@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any
@@ -119,7 +119,7 @@ class Rig:
     """A master, its fake workers, and a thread that makes these beat.
 
     `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped; `left`: a task, and sources
-    that have left it.
+    that have left it. `meanwhile`: happens once, while either end is asked something.
     """
 
     def __init__(self, url: str, name: str = "m1", lease: float = 2.0, ttl: float = 0.6) -> None:
@@ -127,6 +127,7 @@ class Rig:
         self.workers: dict[str, FakeWorker] = {}
         self.checks: list[tuple[str, tuple[str, ...]]] = []
         self.report = Report(())
+        self.meanwhile: Callable[[], object] | None = None
         self.asked: list[str] = []
         self.forgotten: list[str] = []
         self.left: list[tuple[str, ...]] = []
@@ -139,8 +140,8 @@ class Rig:
             worker_ttl_seconds=ttl,
             check=self._check,
             ask=self._ask,
-            forget=lambda config: self.forgotten.append(config.name),
-            leave=lambda config, sources: self.left.append((config.name, *sources)),
+            forget=self._forget,
+            leave=self._leave,
             at_time=lambda config, time: MetaConfig(binlog_name="bin.000007", binlog_pos=4),
         )
         self._stop = Event()
@@ -176,10 +177,25 @@ class Rig:
 
     def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
         self.checks.append((task.name, tuple(config.source_id for config in configs)))
+        self._happen()
         return self.report
 
     def _ask(self, config: SourceConfig) -> None:
         self.asked.append(config.source_id)
+        self._happen()
+
+    def _forget(self, config: SubtaskConfig) -> None:
+        self.forgotten.append(config.name)
+        self._happen()
+
+    def _leave(self, config: SubtaskConfig, sources: Sequence[str]) -> None:
+        self.left.append((config.name, *sources))
+        self._happen()
+
+    def _happen(self) -> None:
+        act, self.meanwhile = self.meanwhile, None
+        if act is not None:
+            act()
 
     def _beats(self) -> None:
         while not self._stop.wait(0.05):

@@ -87,6 +87,11 @@ MASTER: dict[str, Entry] = {
         "{type} {name}: {fault}",
         "`unshard ctl list-member` shows the members",
     ),
+    "CLUSTER-083": Entry(
+        "somebody else has changed {what} meanwhile; nothing was done",
+        "see what is there now with `unshard ctl query-status` or `config`, then give the command again",
+        retryable=True,
+    ),
     "CLUSTER-039": Entry(
         "the worker at {addr} does not answer",
         "see the cause; `unshard ctl list-member --worker` tells whether the master still hears it",

@@ -21,6 +21,7 @@ from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, at_time, forget
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
+from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import same_login, source_config, subtask_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
@@ -52,7 +53,7 @@ class Tasks:
         """Start a task on all of its sources, or those named; on none where one of them can't be.
 
         `checked`: the checks have been run. `msg` of the answer tells of keys that have no effect.
-        Raises ClusterError CLUSTER-007 to 009, 015, 018; ConfigError.
+        Raises ClusterError CLUSTER-007 to 009, 015, 018, 083; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
@@ -70,6 +71,7 @@ class Tasks:
             starts = {config.source_id: self._start(config, request.start_time) for config in configs}
             rows = [SubtaskRow(task.name, name, Stage.RUNNING, 1, start) for name, start in starts.items()]
             with self._cluster.change() as writing:
+                refuse_changed(state, writing.state, task.name, starts)
                 if task.name not in state.tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
                 for row in rows:
@@ -88,6 +90,7 @@ class Tasks:
             told = self._checked(task, configs)
             rows = [SubtaskRow(task.name, config.source_id, Stage.STOPPED) for config in configs]
             with self._cluster.change() as writing:
+                refuse_changed(state, writing.state, task.name, [row.source for row in rows])
                 writing.put_task(TaskRow(task.name, kept(text)))
                 for row in rows:
                     writing.put_subtask(row)
@@ -96,20 +99,23 @@ class Tasks:
     def anew(self, request: StartTask) -> Answer:
         """Start a kept task that stands, with what a start may ask for. Raises as `start`, and CLUSTER-016."""
         task = parse_task(request.task)
-        rows = subtasks(self._cluster.state, task.name, request.sources)
-        for row in rows:
-            if row.stage is not Stage.STOPPED:
-                raise ClusterError("CLUSTER-016", Where(row.source), f"stop task {task.name} first")
-        if request.remove_meta and len(rows) < len(self._cluster.state.of_task(task.name)):
-            raise ClusterError("CLUSTER-016", cause="remove-meta is of all sources of a task: name none")
-        state = self._cluster.state
-        configs = {row.source: subtask_config(state, row) for row in rows}
-        if request.remove_meta:
-            self._forget(configs[rows[0].source])
-        starts = {source: self._start(config, request.start_time) for source, config in configs.items()}
-        with self._cluster.change() as writing:
+        with self._alone(task.name):
+            with self._cluster.change() as writing:  # behind any resume that has begun, and none begins from here on
+                state = writing.state
+            rows = subtasks(state, task.name, request.sources)
             for row in rows:
-                writing.put_subtask(replace(row, start=starts[row.source], brief=None))
+                if row.stage is not Stage.STOPPED:
+                    raise ClusterError("CLUSTER-016", Where(row.source), f"stop task {task.name} first")
+            if request.remove_meta and len(rows) < len(state.of_task(task.name)):
+                raise ClusterError("CLUSTER-016", cause="remove-meta is of all sources of a task: name none")
+            configs = {row.source: subtask_config(state, row) for row in rows}
+            if request.remove_meta:
+                self._forget(configs[rows[0].source])
+            starts = {source: self._start(config, request.start_time) for source, config in configs.items()}
+            with self._cluster.change() as writing:
+                refuse_changed(state, writing.state, task.name, configs)
+                for row in rows:
+                    writing.put_subtask(replace(row, start=starts[row.source], brief=None))
         return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
 
     def halt(self, request: TaskRequest) -> Answer:
@@ -135,7 +141,7 @@ class Tasks:
         return answer(done, op=_OPS[wanted])
 
     def _want(self, rows: Sequence[SubtaskRow], wanted: Stage, keep: bool) -> list[SubtaskRow]:
-        """Write down what is wanted; the rows as they are then."""
+        """Write down what is wanted; the rows as they are then. Raises ClusterError CLUSTER-018."""
         with self._cluster.change() as writing:
             known = writing.state.subtasks
             changed = []
@@ -143,6 +149,8 @@ class Tasks:
                 row = known.get((old.task, old.source))
                 if row is None:
                     continue  # somebody else has just stopped it
+                if wanted is Stage.RUNNING and row.task in self._starting:
+                    raise ClusterError("CLUSTER-018", Where(row.source), values={"task": row.task})
                 revision = row.revision + 1 if wanted is Stage.RUNNING else row.revision
                 changed.append(replace(row, stage=wanted, revision=revision))
                 if wanted is Stage.STOPPED and not keep:

@@ -16,6 +16,7 @@ from unshard.master.answers import Answer, answer, of_source
 from unshard.master.beginning import Leave, leave
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
+from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.relays import known
 from unshard.master.sources import Ask
@@ -38,7 +39,7 @@ class Updates:
         self._cluster, self._ask, self._leave = cluster, ask, leave
 
     def task(self, request: UpdateTask) -> Answer:
-        """Change a task's file. Raises ClusterError CLUSTER-017, 016 with all that may not change now; ConfigError.
+        """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that may not change now; ConfigError.
 
         A source that has been stopped may be left out: it has left the task then, and no sharding DDL waits for it.
         Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.
@@ -70,6 +71,7 @@ class Updates:
         if left and configs[0].pessimistic:
             self._leave(configs[0], left)
         with self._cluster.change() as writing:
+            refuse_changed(state, writing.state, new.name, [one.source for one in rows])
             writing.put_task(TaskRow(new.name, kept(request.task)))
             renewed = _renewed(writing.state, rows)
             for one in renewed:
@@ -77,7 +79,7 @@ class Updates:
         return self._settled(renewed)
 
     def source(self, request: UpdateSource) -> Answer:
-        """Change a source's file. Raises ClusterError CLUSTER-008, 016; ConfigError; SourceError."""
+        """Change a source's file. Raises ClusterError CLUSTER-008, 016, 083; ConfigError; SourceError."""
         new = parse_source(request.config)
         state = self._cluster.state
         known(state, new.source_id)
@@ -87,11 +89,17 @@ class Updates:
         if changed - LIVE_SOURCE:
             _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))
         self._ask(new)
-        relay = row.relay_stage
-        if "enable-relay" in changed:
-            relay = Stage.RUNNING if new.enable_relay else Stage.STOPPED
         with self._cluster.change() as writing:
+            now = writing.state
+            refuse_changed(state, now, sources=[new.source_id])
+            row = now.sources[new.source_id]
+            relay = row.relay_stage
+            if "enable-relay" in changed:
+                relay = Stage.RUNNING if new.enable_relay else Stage.STOPPED
             writing.put_source(SourceRow(new.source_id, kept(request.config), new.enable, relay, row.last_worker))
+            rows = now.of_source(new.source_id)
+            if changed - LIVE_SOURCE:
+                _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))
             renewed = _renewed(writing.state, rows)
             for one in renewed:
                 writing.put_subtask(one)
