@@ -14,6 +14,7 @@ from unshard.config.files import load_access
 from unshard.config.listener import LinkSecurity
 from unshard.errors import ConfigError
 from unshard.web.tls import http_client
+from unshard.web.tokens import Caller
 
 ALL = {"vic": "viewer", "oda": "operator", "ada": "admin", "w1": "worker", "m1": "master"}
 ASKED = (("GET", "/status"), ("POST", "/tasks/t"), ("DELETE", "/tasks/t"), ("POST", "/beat"))
@@ -57,6 +58,9 @@ def test_a_master_passes_a_caller_on_and_nobody_else_does(tmp_path: Path) -> Non
         assert httpx.get(url, headers={**bearer("w1"), "unshard-as": "admin ada"}).status_code == 403
         assert httpx.get(url, headers={**bearer("vic"), "unshard-as": "admin ada"}).json()["role"] == "viewer"
         assert httpx.get(url, headers={**bearer("m1"), "unshard-as": "master m1"}).status_code == 401
+        for name in ("Jürgen Käse", "a\nb: c", "100%25", "名"):
+            told = httpx.get(url, headers={**bearer("m1"), **Caller(name, Role.VIEWER, "").passed_on()}).json()
+            assert told == {"who": name, "role": "viewer", "via": "m1"}
 
 
 def test_a_changed_file_counts_at_once_and_a_broken_one_not(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from unshard.api.stage import Stage, UnitName
 class Form(BaseModel):
     """A value of the API: frozen, camelCase on the wire."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
+    )
 
 
 class ProcessError(Form):

@@ -89,7 +89,11 @@ class Cluster:
                 self._held -= {source}
 
     def link(self, worker: str) -> WorkerLink:
-        return self.links(self.state.workers[worker].addr)
+        """The link to a worker by its name. Raises ClusterError CLUSTER-019 where it has been forgotten."""
+        row = self.state.workers.get(worker)
+        if row is None:
+            raise ClusterError("CLUSTER-019", values={"type": "worker", "name": worker, "fault": "it is known no more"})
+        return self.links(row.addr)
 
     def serving(self, source: str) -> Bound | None:
         """The bound of a source whose worker is alive."""

@@ -136,6 +136,8 @@ class Master:
                 self.cluster.seat()
         except UnshardError as error:
             logger("master").error("step failed", **error.to_dict())
+        except Exception:  # a bug must not end the thread: the process would serve on and never lead again
+            logger("master").error("step failed by a bug", exc_info=True)
         if self.election.epoch != led:
             if self.election.epoch:
                 EVENTS.count("dm_master_start_leader_counter")

@@ -57,7 +57,7 @@ class Statuses:
         if bound is None:
             return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
         try:
-            found = self._cluster.links(state.workers[bound.worker].addr).report(task, ASK_SECONDS)
+            found = self._cluster.link(bound.worker).report(task, ASK_SECONDS)
         except UnshardError as error:
             return _recorded(state, source, task, error)
         if found.source_status.source != source:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from threading import Lock
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -41,8 +41,11 @@ class Caller:
         return self.role is None or self.role.covers(needed)
 
     def passed_on(self) -> dict[str, str]:
-        """Headers that a master sends with a request of this caller that it passes on to the leader."""
-        return {_AS: f"{self.role or Role.ADMIN} {self.name}"}
+        """Headers that a master sends with a request of this caller that it passes on to the leader.
+
+        The name is quoted as in a URL: a header takes no other alphabet and no line break.
+        """
+        return {_AS: f"{self.role or Role.ADMIN} {quote(self.name)}"}
 
 
 class Access:
@@ -137,7 +140,8 @@ class Authenticated:
 
 
 def _passed_on(text: str, master: str, address: str) -> Caller:
-    role, _, name = text.partition(" ")
+    role, _, quoted = text.partition(" ")
+    name = unquote(quoted)
     if role not in (Role.VIEWER, Role.OPERATOR, Role.ADMIN, Role.WORKER) or not name:
         raise ClusterError("CLUSTER-053", cause=f"the header {_AS} is not ROLE NAME")
     return Caller(name[:64], Role(role), address, via=master)

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Any
 
 import httpx
+from pydantic import ValidationError
 
 from unshard.api.status import SourceReport
 from unshard.config.access import Role
@@ -26,7 +27,10 @@ class HttpWorkerLink:
     def report(self, task: str | None, seconds: float) -> SourceReport:
         asked: dict[str, Any] = {"seconds": seconds} | ({"task": task} if task is not None else {})
         answer = self._call("GET", "/worker/v1/report", seconds, params=asked)
-        return SourceReport.model_validate_json(answer.content)
+        try:
+            return SourceReport.model_validate_json(answer.content)
+        except ValidationError:
+            raise self._silent("its answer is in a form of another version of unshard") from None
 
     def wake(self) -> None:
         self._call("POST", "/worker/v1/wake", WAKE_SECONDS)
@@ -77,7 +81,11 @@ class WorkerLinks:
             raise ClusterError("CLUSTER-039", cause=str(error), values={"addr": addr}) from None
         if answer.is_error:
             raise ClusterError("CLUSTER-039", cause=told(answer), values={"addr": addr})
-        return str(answer.json()["level"])
+        try:
+            return str(answer.json()["level"])
+        except (ValueError, LookupError, TypeError):
+            cause = "its answer is in a form of another version of unshard"
+            raise ClusterError("CLUSTER-039", cause=cause, values={"addr": addr}) from None
 
     def close(self) -> None:
         with self._lock:

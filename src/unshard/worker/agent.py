@@ -20,6 +20,7 @@ What is broken off stands in the target with its receipts, and whoever is next f
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 
@@ -71,12 +72,12 @@ class Agent:
         beats.start()
         try:
             while not stop.is_set():
-                self._step()
+                self._unfailing(self._step)
                 self._look_now.wait(TICK_SECONDS)
                 self._look_now.clear()
             self._close(graceful=True)
             while self.host is not None:
-                self._tick()
+                self._unfailing(self._tick)
                 time.sleep(TICK_SECONDS / 5)
         finally:
             ended.set()
@@ -113,6 +114,13 @@ class Agent:
         elif orders is not None:
             self._obey(orders)
         self._tick()
+
+    def _unfailing(self, work: Callable[[], None]) -> None:
+        """Do it; what isn't foreseen is logged. This thread is the only one that stops what the master stops."""
+        try:
+            work()
+        except Exception as error:
+            self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
 
     def _obey(self, orders: Orders) -> None:
         order, host = orders.order, self.host
@@ -157,9 +165,10 @@ class Agent:
             asked = time.monotonic()
             try:
                 orders = self.link.beat(self._beat())
-            except UnshardError as error:
+            except Exception as error:  # whatever it is: without beats the worker stands alone for good
                 if silent_since is None:
-                    self._log.warning("the master does not answer", error=str(error))
+                    bug = None if isinstance(error, UnshardError) else error
+                    self._log.warning("the master does not answer", error=str(error), exc_info=bug)
                 silent_since = silent_since or asked
             else:
                 silent_since = None

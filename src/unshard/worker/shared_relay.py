@@ -221,8 +221,10 @@ class RelayReader:
         time.sleep(max(0.0, until - time.monotonic()))  # a relay that doesn't run answers at once
         return False
 
-    def status(self) -> RelayStatus:
-        return self._following.status()
+    def status(self) -> RelayStatus | None:
+        """None before it has joined a relay, and while it changes over to that of another server."""
+        unit = self._unit
+        return unit.status() if unit is not None else None
 
     @property
     def _following(self) -> RelayUnit:

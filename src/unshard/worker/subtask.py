@@ -54,8 +54,8 @@ class SubtaskRelay(Relay, Protocol):
     def begin_at(self, start: Location | None, upstream: str) -> None:
         """From the next `start` on follow that server, from there."""
 
-    def status(self) -> RelayStatus:
-        """The state of now; cheap."""
+    def status(self) -> RelayStatus | None:
+        """The state of now, None where it follows nothing yet; cheap."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A change whose commit's answer is lost: the leader asks the store what came of it."""
+"""What goes wrong in the leader: a commit's answer that is lost, a change that is rolled back, a bug in its thread."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from cluster_rig import Rig
 from sqlalchemy import Connection
 
+from task_runs import wait_until
+from unshard.api.verbs import QueryStatus
 from unshard.errors import ClusterError
-from unshard.master.state import TaskRow
+from unshard.master.state import Bound, TaskRow
 from unshard.master.store import Store
 
 
@@ -36,3 +38,27 @@ def test_a_change_that_was_rolled_back_is_not_seen(rig: Rig) -> None:
         writing.put_task(TaskRow("t", "text"))
         raise RuntimeError
     assert not rig.master.cluster.state.tasks
+
+
+def test_a_bug_in_one_look_does_not_end_the_leader_s_thread(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[None] = []
+
+    def faulty() -> None:
+        looks.append(None)
+        raise KeyError("not foreseen")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.master.cluster, "seat", faulty)
+        wait_until(lambda: len(looks) > 2, "further looks at the lease")
+    rig.worker("w1")
+    assert rig.sources("a")["result"] and rig.master.election.epoch == 1
+
+
+def test_a_worker_that_is_forgotten_while_it_is_asked(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    monkeypatch.setattr(rig.master.cluster, "serving", lambda source: Bound("a", "nobody", 1))
+    told = rig.master.query_status(QueryStatus(name="t"))["sources"][0]["sourceStatus"]
+    assert told["result"]["errors"][0]["ErrCode"] == "CLUSTER-019"
+    assert worker.order is not None

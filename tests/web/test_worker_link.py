@@ -1,0 +1,32 @@
+"""What a master makes of a worker that answers otherwise than it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from unshard.config.listener import ListenerConfig
+from unshard.errors import ClusterError
+from unshard.web.worker_link import HttpWorkerLink, WorkerLinks
+
+
+def client(answer: dict[str, Any]) -> httpx.Client:
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    return httpx.Client(transport=transport, base_url="http://w1:8262")
+
+
+def test_a_worker_of_another_version_is_told_as_one_that_does_not_answer() -> None:
+    link = HttpWorkerLink("w1:8262", client({"sourceStatus": {"source": "a", "newField": 1}}), 5.0)
+    with pytest.raises(ClusterError) as caught:
+        link.report(None, 5.0)
+    assert caught.value.code == "CLUSTER-039" and "another version" in str(caught.value)
+
+
+def test_a_log_level_in_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = WorkerLinks(ListenerConfig(), "http", 5.0)
+    monkeypatch.setattr(links, "client", lambda addr: client({"levels": []}))
+    with pytest.raises(ClusterError) as caught:
+        links.level_of("w1:8262", "")
+    assert caught.value.code == "CLUSTER-039"
