@@ -125,3 +125,13 @@ def test_a_reader_of_a_server_that_is_no_longer_followed_is_told(
         reader.check()
     assert raised.value.values == {"expected": uuid(source_server), "found": "another"}
     assert reader.wait_for(newest(source_server), 0.2)
+
+
+def test_a_reader_that_changes_over_to_another_server_can_be_looked_at(
+    relay: SharedRelay, source_server: MariadbServer
+) -> None:
+    assert relay.reader(None, "somebody").status() is None
+    reader = begun(relay, source_server, newest(source_server))
+    assert reader.status() is not None
+    reader.begin_at(None, "another")
+    assert reader.status() is None

@@ -136,7 +136,7 @@ class Master:
                 self.cluster.seat()
         except UnshardError as error:
             logger("master").error("step failed", **error.to_dict())
-        except Exception:  # a bug must not end the thread: the process would serve on and never lead again
+        except Exception:  # noqa: BLE001 - a bug must not end the thread: the process would serve on and never lead
             logger("master").error("step failed by a bug", exc_info=True)
         if self.election.epoch != led:
             if self.election.epoch:

@@ -39,7 +39,7 @@ class Updates:
         self._cluster, self._ask, self._leave = cluster, ask, leave
 
     def task(self, request: UpdateTask) -> Answer:
-        """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that may not change now; ConfigError.
+        """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that can't change now; ConfigError.
 
         A source that has been stopped may be left out: it has left the task then, and no sharding DDL waits for it.
         Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.

@@ -119,7 +119,7 @@ class Agent:
         """Do it; what isn't foreseen is logged. This thread is the only one that stops what the master stops."""
         try:
             work()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - logged, and the next order is carried out
             self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
 
     def _obey(self, orders: Orders) -> None:
@@ -165,7 +165,7 @@ class Agent:
             asked = time.monotonic()
             try:
                 orders = self.link.beat(self._beat())
-            except Exception as error:  # whatever it is: without beats the worker stands alone for good
+            except Exception as error:  # noqa: BLE001 - without beats the worker would stand alone for good
                 if silent_since is None:
                     bug = None if isinstance(error, UnshardError) else error
                     self._log.warning("the master does not answer", error=str(error), exc_info=bug)
