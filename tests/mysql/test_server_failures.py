@@ -26,6 +26,7 @@ def error(number: int, text: str = "said the server") -> MySQLdb.Error:
         ((8002, 8005, 8022, 8027, 8028, 9001, 9002, 9003, 9004, 9005, 9006, 9007), Failure.BUSY, "TARGET-005"),
         ((1792, 1836), Failure.READ_ONLY, "TARGET-006"),
         ((1153, 1197, 8004, 8025), Failure.TOO_LARGE, "TARGET-007"),
+        ((2026, 3159), Failure.TLS, "TARGET-008"),
         ((1062, 1064, 1146, 1406, 3819, 8121), Failure.OTHER, "TARGET-004"),
     ],
 )

@@ -5,23 +5,25 @@ from __future__ import annotations
 import base64
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import MySQLdb
 import pytest
 
 from unshard.config import DatabaseConfig
 from unshard.errors import SourceError, UnshardError
 from unshard.model.position import Position
-from unshard.mysql.connection import Endpoint, connect, session
+from unshard.mysql.connection import Endpoint, connect, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, Server, identify
 from unshard.source.replica import Begin, ReplicaStream
 from unshard.source.replica_protocol import Request
 from unshard.testing.certificates import Authority
 from unshard.testing.servers import MariadbServer
+from unshard.worker.auto_resume import makes_sense
 
 SERVER = Server(Flavour.MARIADB, (10, 11, 0), "", 1, "no such server")
 
@@ -75,6 +77,17 @@ def cipher(one: Endpoint) -> str:
         return str(cursor.fetchone()[1])
 
 
+def refused(use: Callable[[Endpoint], object], one: Endpoint, fault: str) -> UnshardError:
+    """The error of TLS that `use` meets, which tells `fault` and what to do; auto-resume tries again after it."""
+    with pytest.raises(SourceError) as caught:
+        use(one)
+    error = caught.value
+    assert error.code == "SOURCE-008" and fault in error.message, error
+    assert "`from:` in the source file" in error.hint and makes_sense(error)
+    assert server_error(MySQLdb.OperationalError(2026, error.cause), one, "target").code == "TARGET-008"
+    return error
+
+
 def open_stream(one: Endpoint) -> None:
     """As far as its login."""
     ReplicaStream(one, SERVER, Request(Position("mysql-bin.000001", 4), 77, SERVER.uuid)).close()
@@ -113,8 +126,7 @@ def test_the_names_that_are_allowed(secured: MariadbServer, authority: Authority
     stream(right)
     wrong = endpoint(secured, **inline(authority), **{"cert-allowed-cn": ["db-2"]})
     for use in (cipher, open_stream):
-        with pytest.raises(SourceError, match="cert-allowed-cn"):
-            use(wrong)
+        refused(use, wrong, "not in cert-allowed-cn")
 
 
 def test_a_server_of_another_authority_is_refused(secured: MariadbServer, authority: Authority, tmp_path: Path) -> None:
@@ -124,16 +136,45 @@ def test_a_server_of_another_authority_is_refused(secured: MariadbServer, author
         for more in ({}, {"cert-allowed-cn": ["db-1"]}):
             one = endpoint(secured, **whole, **more)
             for use in (cipher, open_stream):
-                with pytest.raises(UnshardError, match=r"(?i)certificate"):
-                    use(one)
+                refused(use, one, "not of the authority in `ssl-ca`")
 
 
 def test_a_server_without_tls_is_not_talked_to_in_the_clear(source_server: MariadbServer, authority: Authority) -> None:
     for more in ({}, {"cert-allowed-cn": ["db-1"]}):
         one = replace(endpoint(source_server, **{"ssl-ca": str(authority.ca)}, **more), user="root", password="")
         for use in (cipher, open_stream):
-            with pytest.raises(UnshardError):
-                use(one)
+            refused(use, one, "the server has no TLS")
+
+
+def test_a_certificate_that_has_expired_is_refused_and_a_new_one_is_taken(
+    secured: MariadbServer, authority: Authority
+) -> None:
+    one = endpoint(secured, **inline(authority))
+    authority.issue("db-1", expired=True)
+    secured.run("FLUSH SSL")
+    try:
+        for use in (cipher, open_stream):
+            refused(use, one, "has expired")
+    finally:
+        authority.issue("db-1")
+        secured.run("FLUSH SSL")
+    assert cipher(one)
+
+
+def test_a_client_certificate_that_the_server_does_not_know(
+    secured: MariadbServer, authority: Authority, tmp_path: Path
+) -> None:
+    stranger = Authority(tmp_path, "other").issue("unshard")
+    security = {"ssl-ca": str(authority.ca), "ssl-cert": str(stranger.cert), "ssl-key": str(stranger.key)}
+    for use in (cipher, open_stream):
+        refused(use, endpoint(secured, **security), "refuses the client certificate")
+
+
+def test_files_that_are_not_there_are_named(secured: MariadbServer, authority: Authority) -> None:
+    for security in ({"ssl-ca": "/no/such.pem"}, {**files(authority), "ssl-key": str(authority.ca)}):
+        for use in (cipher, open_stream):
+            error = refused(use, endpoint(secured, **security), "can't be used")
+            assert str(security["ssl-ca"]) in error.cause
 
 
 def test_replaced_files_count_for_new_connections(secured: MariadbServer, authority: Authority, tmp_path: Path) -> None:

@@ -111,11 +111,16 @@ SOURCE: dict[str, Entry] = {
     ),
     "SOURCE-002": Entry(
         "the source {host}:{port} refuses user {user}",
-        "correct user and password under `from:` in the source file, or the account's grants",
+        "correct user and password under `from:` in the source file, or the account's grants; where the account has "
+        "REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
     "SOURCE-003": Entry("the connection to the source was lost", "look at the source's error log", retryable=True),
     "SOURCE-004": Entry("the source refused a statement: {statement}", "mend what the server names, start again"),
     "SOURCE-005": Entry("the source is busy", "look at the source's load; start again", retryable=True),
+    "SOURCE-008": Entry(
+        "no TLS connection to the source {host}:{port}: {fault}",
+        "under `security:` of `from:` in the source file: {mend}",
+    ),
     "SOURCE-020": Entry(
         "the source writes no binlog, so a dump has no position to go on from",
         "start the source with `log_bin` and `binlog_format=ROW`",
@@ -137,7 +142,8 @@ TARGET: dict[str, Entry] = {
     ),
     "TARGET-002": Entry(
         "the target {host}:{port} refuses user {user}",
-        "correct user and password under `target-database:` in the task file, or the account's grants",
+        "correct user and password under `target-database:` in the task file, or the account's grants; where the "
+        "account has REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
     "TARGET-003": Entry("the connection to the target was lost", "look at the target's error log", retryable=True),
     "TARGET-004": Entry("the target refused a statement: {statement}", "mend what the server names, start again"),
@@ -152,5 +158,9 @@ TARGET: dict[str, Entry] = {
     "TARGET-007": Entry(
         "a transaction or statement is larger than the target allows",
         "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
+    ),
+    "TARGET-008": Entry(
+        "no TLS connection to the target {host}:{port}: {fault}",
+        "under `security:` of `target-database:` in the task file: {mend}",
     ),
 }

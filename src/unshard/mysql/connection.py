@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import MySQLdb
@@ -13,7 +13,8 @@ from MySQLdb.constants import CLIENT
 
 from unshard.errors import SourceError, TargetError, UnshardError
 from unshard.mysql.failures import Failure, failure_of
-from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, seen_certificate
+from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, refusal, seen_certificate
+from unshard.mysql.tls_faults import tls_fault
 
 Side = Literal["source", "target"]
 
@@ -24,12 +25,13 @@ _CODES = {
     Failure.BUSY: "{prefix}-005",
     Failure.READ_ONLY: "{prefix}-006",
     Failure.TOO_LARGE: "{prefix}-007",
+    Failure.TLS: "{prefix}-008",
 }
 _OTHER = "{prefix}-004"
 _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
 
 _TIMEOUT_SECONDS = 10
-_NOT_REACHED, _TLS_FAULT = 2003, 2026  # the C driver's own numbers
+_NOT_REACHED, _LOST, _TLS_FAULT = 2003, 2013, 2026  # the C driver's own numbers
 
 _CERTIFICATES = 8
 _seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
@@ -69,8 +71,8 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
     `text=False` leaves every value the bytes that the server sent (bulk reads). After `patience_seconds` of silence in
-    a statement it fails as a lost connection. Raises SourceError or TargetError 001 (can't reach, retryable) or 002
-    (refused).
+    a statement it fails as a lost connection. Raises SourceError or TargetError 001 (can't reach, retryable), 002
+    (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
     if not text:
@@ -94,7 +96,16 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     try:
         return _secured(endpoint, options) if endpoint.tls is not None else MySQLdb.connect(**options)
     except MySQLdb.Error as error:
-        raise server_error(error, endpoint, side, begin) from error
+        raise server_error(login_error(error, endpoint), endpoint, side, begin) from error
+
+
+def login_error(error: Exception, endpoint: Endpoint) -> Any:
+    """What a login has failed with, of either driver; a connection that was lost on the way may be a TLS matter."""
+    tls = endpoint.tls
+    if tls is None or not tls.cert or error.args[:1] != (_LOST,):
+        return error
+    told = refusal(endpoint.host, endpoint.port, tls)
+    return type(error)(_TLS_FAULT, told) if told else error
 
 
 def _secured(endpoint: Endpoint, options: dict[str, Any]) -> Any:
@@ -142,7 +153,9 @@ def server_error(error: MySQLdb.Error, endpoint: Endpoint, side: Side, statement
     failure = failure_of(error)
     code = _OTHER if side == "source" and failure in _AT_TARGET else _CODES.get(failure, _OTHER)
     told = statement or "".join(getattr(error, "__notes__", [])[:1])
-    values = {"statement": told[:200]} if code == _OTHER else place
+    values: dict[str, Any] = {"statement": told[:200]} if code == _OTHER else place
+    if failure is Failure.TLS:
+        values |= asdict(tls_fault(cause))
     return kind(code.format(prefix=side.upper()), cause=cause, values=values)
 
 

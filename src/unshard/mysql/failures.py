@@ -31,6 +31,9 @@ READ_ONLY = frozenset({1792, 1836})
 TOO_LARGE = frozenset({1153, 1197, 1206, 2020, 8001, 8004, 8025, 8175})
 """A transaction or a statement beyond a limit of the server. Smaller ones may pass, the same one never will."""
 
+TLS = frozenset({2026, 3159})
+"""No encrypted connection comes about, or the server takes no other."""
+
 _OPTION_PREVENTS = 1290
 _UNKNOWN = 1105
 _READ_ONLY_WORDS = ("read-only", "read_only")
@@ -47,6 +50,7 @@ class Failure(Enum):
     BUSY = "busy"
     READ_ONLY = "read only"
     TOO_LARGE = "too large"
+    TLS = "tls"
     OTHER = "other"
 
 
@@ -62,6 +66,7 @@ _KINDS = {
         (Failure.BUSY, BUSY | TIDB_BUSY),
         (Failure.READ_ONLY, READ_ONLY),
         (Failure.TOO_LARGE, TOO_LARGE),
+        (Failure.TLS, TLS),
     )
     for number in numbers
 }

@@ -20,10 +20,14 @@ from typing import Any
 
 import MySQLdb
 
-_SSL_REQUEST = 0x00000800 | 0x00000200 | 0x00008000  # CLIENT_SSL, PROTOCOL_41, SECURE_CONNECTION
+from unshard.mysql.tls_faults import FILES, NO_TLS, OTHER_NAME
+
+_CLIENT_SSL = 0x00000800
+_SSL_REQUEST = _CLIENT_SSL | 0x00000200 | 0x00008000  # CLIENT_SSL, PROTOCOL_41, SECURE_CONNECTION
 _UTF8MB4 = 45
 _LARGEST_PACKET = 1 << 24
 _SECONDS = 10
+_VERDICT_SECONDS = 2
 IS_MARIADB_CLIENT = MySQLdb.get_client_info().startswith("3.")
 
 
@@ -68,15 +72,19 @@ class Tls:
             yield {name: stack.enter_context(one.file()) for name, one in named if one}
 
     def context(self) -> ssl.SSLContext:
-        """For sockets of this process. Raises OSError, of which SSLError is one."""
+        """For sockets of this process. Raises SSLError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED if self.ca else ssl.CERT_NONE
         with self.files() as files:
-            if "ca" in files:
-                context.load_verify_locations(files["ca"])
-            if "cert" in files:
-                context.load_cert_chain(files["cert"], files["key"])
+            try:
+                if "ca" in files:
+                    context.load_verify_locations(files["ca"])
+                if "cert" in files:
+                    context.load_cert_chain(files["cert"], files["key"])
+            except OSError as error:
+                paths = ", ".join(one.path for one in (self.ca, self.cert, self.key) if one.path)
+                raise ssl.SSLError(f"{FILES} ({paths or 'inline'}): {error}") from None
         if self.allowed_names:
             context.sslsocket_class = _held_to(frozenset(self.allowed_names))
         return context
@@ -87,13 +95,37 @@ def seen_certificate(host: str, port: int, tls: Tls) -> str:
 
     No login is sent. Raises OSError: not reachable, no TLS there, or another certificate.
     """
+    with _secured(host, port, tls) as secured:
+        seen = secured.getpeercert(binary_form=True) or b""
+    return hashlib.sha1(seen, usedforsecurity=False).hexdigest()
+
+
+def refusal(host: str, port: int, tls: Tls) -> str:
+    """Why the server hangs up behind the handshake; empty where it doesn't.
+
+    With TLS 1.3 a server says only then that it refuses the client's certificate, and a driver that is just sending
+    its login sees no more than a lost connection.
+    """
+    try:
+        with _secured(host, port, tls) as secured:
+            secured.settimeout(_VERDICT_SECONDS)
+            secured.recv(1)
+    except ssl.SSLError as error:
+        return str(error)
+    except OSError:  # also: nothing came, it waits for the login
+        return ""
+    return ""
+
+
+@contextmanager
+def _secured(host: str, port: int, tls: Tls) -> Iterator[ssl.SSLSocket]:
+    """A connection behind its TLS handshake, before any login. Raises OSError."""
     with socket.create_connection((host, port), _SECONDS) as plain:
-        _packet(plain)
+        _refuse_without_tls(_packet(plain))
         request = struct.pack("<IIB23x", _SSL_REQUEST, _LARGEST_PACKET, _UTF8MB4)
         plain.sendall(struct.pack("<I", len(request) | 1 << 24) + request)
         with tls.context().wrap_socket(plain) as secured:
-            seen = secured.getpeercert(binary_form=True) or b""
-    return hashlib.sha1(seen, usedforsecurity=False).hexdigest()
+            yield secured
 
 
 @contextmanager
@@ -102,6 +134,16 @@ def pinned(fingerprints: Sequence[str]) -> Iterator[str]:
     with ExitStack() as stack:
         known = stack.enter_context(Material(text="".join(f"{one}\n" for one in fingerprints)).file())
         yield stack.enter_context(Material(text=f"[client]\nssl-fplist={known}\n").file())
+
+
+def _refuse_without_tls(greeting: bytes) -> None:
+    """Of a server's first packet, which may be an error. A server without TLS would read the handshake as a login."""
+    if greeting[:1] == b"\xff":
+        raise ConnectionError(greeting[3:].decode("utf-8", "replace"))
+    after_version = greeting.index(0, 1) + 1
+    capabilities = int.from_bytes(greeting[after_version + 13 : after_version + 15], "little")
+    if not capabilities & _CLIENT_SSL:
+        raise ssl.SSLError(NO_TLS)
 
 
 def _packet(plain: socket.socket) -> bytes:
@@ -127,7 +169,7 @@ def _held_to(allowed: frozenset[str]) -> type[ssl.SSLSocket]:
             found = _common_names(certificate.get("subject", ()))
             if not allowed.intersection(found):
                 shown = ", ".join(found) or "none"
-                raise ssl.SSLCertVerificationError(f"the certificate's common name ({shown}) is not in cert-allowed-cn")
+                raise ssl.SSLCertVerificationError(f"{OTHER_NAME}: {shown}")
 
     return HeldSocket
 

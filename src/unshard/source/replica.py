@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from unshard.errors import RelayError, UnshardError, Where
 from unshard.kernels import packets
 from unshard.kernels.packets import EventChain
 from unshard.model.position import Position
-from unshard.mysql.connection import Endpoint, server_error
+from unshard.mysql.connection import Endpoint, login_error, server_error
 from unshard.mysql.flavour import Server, identify
 from unshard.source.replica_protocol import (
     HEADER_LENGTH,
@@ -290,7 +291,10 @@ def _connect(endpoint: Endpoint) -> Any:
             **encryption,
         )
     except pymysql.MySQLError as error:
-        raise _driver_error(error, endpoint) from error
+        within = getattr(error, "original_exception", None)
+        if isinstance(within, ssl.SSLError):  # PyMySQL's word for it is "can't connect"
+            raise _driver_error(pymysql.OperationalError(2026, str(within)), endpoint) from error
+        raise _driver_error(login_error(error, endpoint), endpoint) from error
     except OSError as error:  # TLS files
         raise _driver_error(pymysql.OperationalError(2026, str(error)), endpoint) from error
 

@@ -31,23 +31,24 @@ class Authority:
         self._folder = folder
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
-        made = self._begin(self._name, self._key).add_extension(x509.BasicConstraints(True, 0), critical=True)
+        begun = self._begin(self._name, self._key, datetime.now(UTC))
+        made = begun.add_extension(x509.BasicConstraints(True, 0), critical=True)
         self.ca = folder / f"{name}.pem"
         self.ca.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
 
-    def issue(self, common_name: str, file: str = "") -> Pair:
+    def issue(self, common_name: str, file: str = "", *, expired: bool = False) -> Pair:
         """A certificate for localhost and 127.0.0.1, in FILE.pem and FILE.key; an older one there is replaced."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
-        made = self._begin(subject, key).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
+        begun = self._begin(subject, key, datetime.now(UTC) - (2 * _DAY if expired else 0 * _DAY))
+        made = begun.add_extension(names, critical=False).sign(self._key, hashes.SHA256())
         pair = Pair(self._folder / f"{file or common_name}.pem", self._folder / f"{file or common_name}.key")
         pair.cert.write_bytes(made.public_bytes(Encoding.PEM))
         pair.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         return pair
 
-    def _begin(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        now = datetime.now(UTC)
+    def _begin(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.CertificateBuilder:
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

@@ -39,8 +39,10 @@ WORTH_ANOTHER_TRY = frozenset(
     {
         "SOURCE-002",
         "SOURCE-004",
+        "SOURCE-008",
         "TARGET-002",
         "TARGET-004",
+        "TARGET-008",
         "RELAY-012",
         "RELAY-013",
         "RELAY-014",
@@ -51,8 +53,8 @@ WORTH_ANOTHER_TRY = frozenset(
         "ENGINE-009",
     }
 )
-"""Errors that a call isn't repeated after, and that pass when somebody mends what is wrong: a password, a grant, a
-table, a full disk, a folder that another process still holds, a Spark master that is down."""
+"""Errors that a call isn't repeated after, and that pass when somebody mends what is wrong: a password, a
+certificate, a grant, a table, a full disk, a folder that another process still holds, a Spark master that is down."""
 
 _NUMBER = re.compile(r"(?:^\s*\(?|\bError )(\d{4})\b", re.IGNORECASE | re.MULTILINE)
 
