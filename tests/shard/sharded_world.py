@@ -227,7 +227,7 @@ class World:
                 return group.drop(event.table, begin)
             case _:
                 assert event.other is not None
-                return group.rename(event.table, event.other, begin, end)
+                return group.rename({event.table: event.other}, begin, end)
 
     def settle(self) -> Iterator[tuple[str, str]]:
         """Let all sources do what they should until nothing is left to do."""

@@ -135,7 +135,7 @@ def test_a_table_created_again_goes_on_where_its_name_stood() -> None:
 
 
 def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
-    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).rename(ONE, THREE, at(150), at(155))
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).rename({ONE: THREE}, at(150), at(155))
     assert (state.synced, state.unsynced) == ((ONE, THREE), (TWO,))
     after = state.meet(TWO, item(200, ADD_A)).resolve(at(205))
     resync = after.resync(at(205))
@@ -144,7 +144,7 @@ def test_a_renamed_table_is_held_under_both_names_in_turn() -> None:
 
 def test_a_table_renamed_while_it_is_read_again_waits_for_its_old_name() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(TWO, item(200, ADD_A)).resolve(at(205))
-    state = state.rename(ONE, THREE, at(210), at(215))
+    state = state.rename({ONE: THREE}, at(210), at(215))
     resync = state.resync(at(300))
     assert resync is not None and resync.windows == {ONE: (at(105), at(210)), THREE: (at(215), at(300))}
     assert set(state.resynced(at(300), at(300)).tables) == {TWO, THREE}

@@ -214,14 +214,25 @@ class ShardingGroup:
         return self._with(table, replace(state, gone=at, last=last))
 
     def rename(
-        self, old: TableName, new: TableName, begin: Location, end: Location, last: Form | None = None
+        self,
+        names: Mapping[TableName, TableName],
+        begin: Location,
+        end: Location,
+        last: Mapping[TableName, Form | None] | None = None,
     ) -> ShardingGroup:
-        """A table goes on under another name in the same group. Raises ShardError SHARD-002 as `add` does."""
-        state = self.tables.get(old, TableState())
-        renamed = self.drop(old, begin, last).add(new, end, len(state.sequence))
-        if state.behind is None or state.sequence.items:
-            return renamed
-        return renamed._with(new, replace(renamed.tables[new], behind=end))  # no change passes those of the old name
+        """Tables go on under other names in the same group, all at once: two may change places.
+
+        Raises ShardError SHARD-002 as `add` does.
+        """
+        renamed = self
+        for old in names:
+            renamed = renamed.drop(old, begin, (last or {}).get(old))
+        for old, new in names.items():
+            state = self.tables.get(old, TableState())
+            renamed = renamed.add(new, end, len(state.sequence))
+            if state.behind is not None and not state.sequence.items:  # no change passes those of the old name
+                renamed = renamed._with(new, replace(renamed.tables[new], behind=end))
+        return renamed
 
     @property
     def places(self) -> tuple[Location, ...]:

@@ -16,8 +16,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,10 +37,10 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
-from unshard.shard.sequence import DdlItem
+from unshard.shard.sequence import DdlItem, place_form, place_of
 from unshard.sync.follow import Ddl
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
-from unshard.sync.journal import Also
+from unshard.sync.journal import Also, nothing
 from unshard.sync.logged import from_form
 from unshard.sync.ownership import PATIENCE_SECONDS
 from unshard.target.receipts import OpenBatch
@@ -56,6 +56,40 @@ class Shared:
 
     pieces: tuple[Piece, ...]
     meets: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A statement that waits for nobody, as groups see it. `changes`: what it makes of tables, None where one is gone.
+
+    `renamed` are tables that go on under another name, `made` those that it creates.
+    """
+
+    begin: Location
+    end: Location
+    changes: Changes
+    renamed: Mapping[TableName, TableName] = field(default_factory=dict)
+    made: frozenset[TableName] = frozenset()
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Passing:
+        own = [piece.ddl for piece in pieces if piece.tracked]
+        made = frozenset(ddl.tables[0] for ddl in own if ddl.kind is Kind.CREATE_TABLE)
+        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but `changes` and `end`, which the plan of the statement has."""
+        return {
+            "begin": place_form(self.begin),
+            "renamed": [[*astuple(old), *astuple(new)] for old, new in self.renamed.items()],
+            "made": [astuple(name) for name in sorted(self.made)],
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
+        renamed = {TableName(*names[:2]): TableName(*names[2:]) for names in form["renamed"]}
+        made = frozenset(TableName(*name) for name in form["made"])
+        return cls(place_of(form["begin"]), end, changes, renamed, made)
 
 
 @dataclass(slots=True)
@@ -116,7 +150,7 @@ class ShardedStatements:
         item = DdlItem(Location(work.begin, at.gtid), work.end, texts, payload, stamp)
         return self.groups.put(group.meet(table, item))
 
-    def pass_by(self, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Also | None:
+    def pass_by(self, passing: Passing) -> Also | None:
         """What a statement that need not wait makes of groups and their members; None where it changes none.
 
         A held table whose structure it changes upstream alone keeps the one of before, for what is read again.
@@ -124,49 +158,47 @@ class ShardedStatements:
         Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 for a new table that is unlike all others,
         SHARD-025 where its target is busy for too long.
         """
-        begin = Location(work.begin, at.gtid)
         groups: dict[TableName, ShardingGroup] = {}
         route, allows = self.groups.rules.route, self.groups.rules.allows
+        begin, end, changes = passing.begin, passing.end, passing.changes
 
         def of(name: TableName) -> ShardingGroup:
             return groups.get(route(name)) or self.groups.keeper.group(route(name))
 
-        for piece in pieces:
-            for old, new in renames(piece.ddl):
-                if allows(old) and allows(new):
-                    groups[route(old)] = of(old).rename(old, new, begin, work.end, self._last(of(old), old))
-            gone = [name for name, table in changes.items() if table is None and name.table and not renames(piece.ddl)]
-            for name in filter(allows, gone):
+        stays = {old: new for old, new in passing.renamed.items() if allows(old) and allows(new)}
+        stays = {old: new for old, new in stays.items() if route(old) == route(new)}
+        for target in {route(old) for old in stays}:
+            names = {old: new for old, new in stays.items() if route(old) == target}
+            last = {old: self._last(of(old), old) for old in names}
+            groups[target] = of(next(iter(names))).rename(names, begin, end, last)
+        for name, table in changes.items():
+            if table is None and name.table and allows(name) and name not in stays:
                 groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
-            if piece.ddl.kind is Kind.CREATE_TABLE and (born := changes.get(piece.ddl.tables[0])) is not None:
-                met = self._met(of(born.name), born, work.begin)
-                groups[route(born.name)] = of(born.name).add(born.name, work.end, met)
-        made = {piece.ddl.tables[0] for piece in pieces if piece.ddl.kind is Kind.CREATE_TABLE}
-        stay = [name for name, table in changes.items() if table is not None and name not in made]
+        for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values())):
+            if (born := changes.get(name)) is not None and allows(name):
+                groups[route(name)] = of(name).add(name, end, self._met(of(name), born, begin.position))
+        stay = {name: table for name, table in changes.items() if table is not None and name not in passing.made}
         for name in filter(self.groups.keeper.held.__contains__, stay):
             before = self.groups.structure(name)
-            if before is not None and name in of(name).tables and before != changes[name]:
-                item = DdlItem(begin, work.end, (), {"before": before.to_dict()})
+            if before is not None and name in of(name).tables and before != stay[name]:
+                item = DdlItem(begin, end, (), {"before": before.to_dict()})
                 groups[route(name)] = of(name).pass_by(name, item)
         if not groups:
             return None
-        self._own_first(groups, work)
+        self._own_first(groups, begin.position)
         return self.groups.put(*groups.values())
 
     def again(self, batch: OpenBatch) -> Also:
         """What closing the open batch of a statement makes of groups, in a later process."""
-        groups = self.groups
+        groups, end = self.groups, Location(batch.end, batch.plan["end_gtid"])
         if "group" in batch.plan:
-            group = groups.keeper.group(TableName(*batch.plan["group"]))
-            return groups.resolve(group, Location(batch.end, batch.plan["end_gtid"]))
-        end = Location(batch.end, batch.plan["end_gtid"])
-        joined: dict[TableName, ShardingGroup] = {}
-        for name, table in from_form(batch.plan["changes"]).items():
-            target = groups.rules.route(name)
-            group = joined.get(target) or groups.keeper.group(target)
-            if table is not None and name.table and groups.rules.allows(name) and name not in group.tables:
-                joined[target] = group.add(name, end, self._met(group, table, batch.begin))
-        return groups.put(*joined.values())
+            return groups.resolve(groups.keeper.group(TableName(*batch.plan["group"])), end)
+        changes = from_form(batch.plan["changes"])
+        if "passing" in batch.plan:
+            passing = Passing.from_dict(batch.plan["passing"], changes, end)
+        else:  # planned without `shard-mode`
+            passing = Passing(Location(batch.begin), end, changes, made=frozenset(changes.keys() - groups.names))
+        return self.pass_by(passing) or nothing
 
     def is_given_up(self, batch: OpenBatch) -> bool:
         """Whether a human has taken the DDL of the open batch back: nothing of it is run any more."""
@@ -196,7 +228,7 @@ class ShardedStatements:
         where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
 
-    def _own_first(self, groups: Mapping[TableName, ShardingGroup], work: Ddl) -> None:
+    def _own_first(self, groups: Mapping[TableName, ShardingGroup], begin: Position) -> None:
         """Wait while a DDL is being run on a target where this source gets its first table."""
         journal = self.groups.journal
         ended = time.monotonic() + PATIENCE_SECONDS
@@ -211,9 +243,17 @@ class ShardedStatements:
                 if not busy[0]:
                     break
                 if time.monotonic() > ended:
-                    where = Where(journal.source, str(target), str(work.begin))
+                    where = Where(journal.source, str(target), str(begin))
                     raise ShardError("SHARD-025", where, values={"target": str(target)})
                 time.sleep(LOOK_SECONDS)
+
+
+def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
+    """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
+    now: dict[TableName, TableName] = {}
+    for old, new in (pair for ddl in statements for pair in renames(ddl)):
+        now[next((first for first, name in now.items() if name == old), old)] = new
+    return {first: name for first, name in now.items() if first != name}
 
 
 def statements_of(item: DdlItem) -> list[Parsed]:

@@ -34,7 +34,7 @@ from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
 from unshard.sync.ownership import Ownership
-from unshard.sync.sharded import ShardedStatements, Shared, statements_of
+from unshard.sync.sharded import Passing, ShardedStatements, Shared, statements_of
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.wanted import StatementReader, Wanted
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -150,16 +150,18 @@ class Statements:
         else:
             wanted, ready = self._operated(work, where, operator, journal, unlocked=unlocked)
             journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
-        changes, also = ready.changes, None
+        changes, also, passing = ready.changes, None, None
         if self.sharded is not None and ready.shared.meets is not None and ready.statements:
             also = self.sharded.meet(ready.shared.meets, ready.statements, work, at)
         elif self.sharded is not None:
-            also = self.sharded.pass_by(ready.shared.pieces, changes, work, at)
+            passing = Passing.of(ready.shared.pieces, changes, work, at)
+            also = self.sharded.pass_by(passing)
         if ready.intent is None:
             self._take_over(changes)
             told = also if self.sharded is not None else self.ownership.changed(self._names, changes)
             return self._pass(work, journal, wanted.online, again, told)
-        self._open(work, at, journal, wanted.online, ready.intent, changes, operator, again, also)
+        plan = _plan(ready.intent, changes, work.end, wanted.online, operator, passing)
+        self._open(work, at, journal, plan, wanted.online, ready.intent, changes, again, also)
         return True
 
     def execute(self, group: ShardingGroup, at: Location, journal: Journal) -> None:
@@ -181,20 +183,14 @@ class Statements:
         work: Ddl,
         at: Location,
         journal: Journal,
+        plan: dict[str, Any],
         online: Records,
         intent: Intent,
         changes: Changes,
-        operator: Operator | None,
         again: OpenBatch | None,
         also: Also | None = None,
     ) -> None:
         """Write the intent, carry it out, close the batch."""
-        plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict()}
-        plan |= {"changes": to_form(changes), "end_gtid": work.end.gtid}
-        if online:
-            plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
-        if operator is not None:
-            plan["operator"] = operator.number
         if again is None:
             journal.open(at, work.end, plan, partitions=0)
         else:
@@ -322,6 +318,21 @@ class Statements:
     def _is_merged(self, target: TableName) -> bool:
         """Whether more than one source table, of any source, lands in that target table."""
         return self.names_in(target) + self.ownership.others(target) > 1
+
+
+def _plan(
+    intent: Intent, changes: Changes, end: Location, online: Records, operator: Operator | None, passing: Passing | None
+) -> dict[str, Any]:
+    """What a statement's batch keeps, in JSON."""
+    plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": to_form(changes)}
+    plan["end_gtid"] = end.gtid
+    if online:
+        plan["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in online.items()]
+    if operator is not None:
+        plan["operator"] = operator.number
+    if passing is not None:
+        plan["passing"] = passing.to_dict()
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
