@@ -150,8 +150,10 @@ class Memory:
         }
 
     def _sample(self) -> None:
+        self.samples.append(resident())
         while not self._ended.wait(self.interval_seconds):
             self.samples.append(resident())
+        self.samples.append(resident())
 
 
 def resident() -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import exactly_once, moved, row_events
-from unshard.testing.cluster import Cluster
+from unshard.testing.cluster import Cluster, Member
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
@@ -135,6 +135,11 @@ class Shop:
     def serves(self, name: str) -> str:
         """The worker of a source; empty for none."""
         return next((one["name"] for one in self.workers() if one["source"] == name and one["stage"] == "bound"), "")
+
+    def worker_of(self, name: str) -> Member:
+        """The worker of a source, once it has one."""
+        until(lambda: bool(self.serves(name)), f"a worker serves {name}")
+        return self.cluster.worker(self.serves(name))
 
     def workers(self) -> list[dict[str, str]]:
         """As list-member tells of them; none where no master leads."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -16,11 +17,16 @@ from unshard.api.verbs import PATH
 
 @dataclass
 class FakeMaster:
-    """`answers` by verb, as (status, body); `asked`: verb, body and headers of each request, in order."""
+    """`answers` by verb, as (status, body); `asked`: verb, body and headers of each request, in order.
+
+    `breaks`, `hangs`: verbs whose connection is broken, or is left without an answer for as long as the caller waits.
+    """
 
     server: ThreadingHTTPServer
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
+    breaks: set[str] = field(default_factory=set)
+    hangs: set[str] = field(default_factory=set)
 
     @property
     def address(self) -> str:
@@ -31,17 +37,18 @@ class FakeMaster:
         return [verb for verb, _, _ in self.asked]
 
 
-@pytest.fixture
-def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMaster]:
-    for name in ("UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR", "UNSHARD_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
+@contextmanager
+def fake_master() -> Iterator[FakeMaster]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             assert self.path.startswith(f"{PATH}/")
             verb = self.path.rpartition("/")[2]
             fake.asked.append((verb, body, dict(self.headers)))
+            if verb in fake.hangs:
+                self.connection.recv(1)
+            if verb in fake.breaks | fake.hangs:
+                return
             status, answer = fake.answers.get(verb, (200, {"result": True, "msg": "", "sources": []}))
             told = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
@@ -55,7 +62,23 @@ def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMaster]:
     fake = FakeMaster(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
     thread = Thread(target=fake.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    yield fake
-    fake.server.shutdown()
-    fake.server.server_close()
-    thread.join()
+    try:
+        yield fake
+    finally:
+        fake.server.shutdown()
+        fake.server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMaster]:
+    for name in ("UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR", "UNSHARD_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with fake_master() as fake:
+        yield fake
+
+
+@pytest.fixture
+def other() -> Iterator[FakeMaster]:
+    with fake_master() as fake:
+        yield fake

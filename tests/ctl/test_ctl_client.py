@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 
@@ -122,23 +123,34 @@ def test_what_is_no_master_is_said(master: Any, answer: bytes) -> None:
     assert done.exit_code == 1 and "CLUSTER-042" in done.stderr and "HTTP 404" in done.stderr
 
 
-def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(master: Any) -> None:
-    """A master that has just died behind a proxy: its connections are taken, and broken."""
-    master.answers["query-status"] = master.answers["stop-task"] = (200, GOOD)
-    with FaultProxy("127.0.0.1", 1) as proxy:
+@pytest.mark.parametrize("verb", ["query-status", "stop-task"])
+def test_a_master_that_shows_no_sign_of_life_is_passed_over(master: Any, verb: str) -> None:
+    """One that is frozen takes connections and is silent; one that has died behind a proxy breaks them."""
+    with socket.create_server(("127.0.0.1", 0)) as frozen, FaultProxy("127.0.0.1", 1) as proxy:
         proxy.refuse()
-        addresses = f"127.0.0.1:{proxy.port},{master.address}"
-        assert ctl("query-status", "--master-addr", addresses).exit_code == 0
-        assert "CLUSTER-045" in ctl("stop-task", "x", "--master-addr", addresses).stderr
+        silent = f"127.0.0.1:{frozen.getsockname()[1]}"
+        addresses = f"{silent},127.0.0.1:{proxy.port},{master.address}"
+        begun = time.monotonic()
+        assert ctl(verb, "x", "--master-addr", addresses).exit_code == 0
+        assert time.monotonic() - begun < 60, "that is not the 10 minutes that an answer may take"
+        none = ctl(verb, "x", "--rpc-timeout", "100ms", "--master-addr", silent)
+    assert master.verbs == [verb]
+    assert none.exit_code == 1 and "CLUSTER-041" in none.stderr and "no answer within 0.1 s" in none.stderr
+
+
+def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(master: Any, other: Any) -> None:
+    other.breaks |= {"query-status", "stop-task"}
+    addresses = f"{other.address},{master.address}"
+    assert ctl("query-status", "--master-addr", addresses).exit_code == 0
+    assert "CLUSTER-045" in ctl("stop-task", "x", "--master-addr", addresses).stderr
     assert master.verbs == ["query-status"]
 
 
-def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection, never answers
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        done = ctl("stop-task", "x", "--rpc-timeout", "200ms", "--master-addr", f"{address},{master.address}")
+def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any, other: Any) -> None:
+    other.hangs.add("stop-task")
+    done = ctl("stop-task", "x", "--rpc-timeout", "1s", "--master-addr", f"{other.address},{master.address}")
     assert done.exit_code == 1 and "CLUSTER-045" in done.stderr and "query-status" in done.stderr
-    assert master.asked == []
+    assert other.verbs == ["stop-task"] and master.asked == []
 
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1:1", "http://[::1", "127.0.0.1:port"])

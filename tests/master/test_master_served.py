@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, served
+
+from unshard.api.orders import Beat
+from unshard.config.listener import ListenerConfig
+from unshard.errors import ClusterError
+from unshard.master.election import Leader
+from unshard.web.master_link import HttpMasterLink
 
 
 def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
@@ -32,3 +42,38 @@ def test_what_goes_wrong_is_told_in_ctl_s_form(tmp_path: Path) -> None:
         assert told["result"] is False and told["msg"].startswith("CONFIG-003")
         answer = one.client.post("/apis/v1alpha1/ctl/stop-task", json={"nome": "x"})
         assert answer.status_code == 422 and answer.json()["result"] is False
+
+
+def test_nobody_waits_for_a_frozen_leader(tmp_path: Path) -> None:
+    """Its kernel takes connections, and nothing more: who follows says soon that there is no leader."""
+    url = f"sqlite:///{tmp_path / 'm.db'}"
+    with served(url, "one", lease=60.0), served(url, "two", lease=60.0) as two, silent() as frozen:
+        address = f"127.0.0.1:{frozen.getsockname()[1]}"
+        two.master.election.leader = Leader("one", address)
+        answer = two.client.post("/apis/v1alpha1/ctl/query-status", json={}, timeout=60.0)
+        assert answer.json()["error_code"] == "CLUSTER-001" and address in answer.text
+        link = HttpMasterLink([two.base.removeprefix("http://")], ListenerConfig())
+        with pytest.raises(ClusterError) as caught:
+            link.beat(Beat(name="w1", addr="w1:8262"))
+        link.close()
+        assert caught.value.code == "CLUSTER-022"
+
+
+def test_a_worker_waits_for_a_silent_master_once(tmp_path: Path) -> None:
+    with served(f"sqlite:///{tmp_path / 'm.db'}", "one", lease=60.0, ttl=60.0) as one, silent() as frozen:
+        address = one.base.removeprefix("http://")
+        link = HttpMasterLink([f"127.0.0.1:{frozen.getsockname()[1]}", address], ListenerConfig())
+        for _ in range(3):
+            assert link.beat(Beat(name="w1", addr="w1:8262")).leader == address
+        link.close()
+        frozen.accept()
+        with pytest.raises(BlockingIOError):
+            frozen.accept()
+
+
+@contextmanager
+def silent() -> Iterator[socket.socket]:
+    """The socket of a process that is frozen."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield listening

@@ -30,7 +30,7 @@ def masters(url: str) -> Iterator[list[Served]]:
         yield [stack.enter_context(served(url, f"m{number}", LEASE, ttl=5.0)) for number in range(3)]
 
 
-def until(done: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, "it did not come about in time"
@@ -63,6 +63,22 @@ def test_the_next_leader_knows_all_that_the_last_one_knew(masters: list[Served])
     with pytest.raises(ClusterError) as caught, first.master.cluster.store.writing(1) as writing:
         writing.put_task(TaskRow("late", ""))
     assert caught.value.code == "CLUSTER-002"
+
+
+def test_a_leader_frozen_in_the_middle_of_a_change_keeps_no_other_from_leading(masters: list[Served]) -> None:
+    """It holds the lock of the leader's row; the database ends its session, and its change is lost whole."""
+    (first,) = leaders(masters)
+    others = [one for one in masters if one is not first]
+    first.master._stop.set()
+    first.master._thread.join()
+    store, epoch = first.master.cluster.store, first.master.election.epoch
+    with pytest.raises(ClusterError) as caught, store.writing(epoch) as writing:
+        writing.put_task(TaskRow("half", ""))
+        until(lambda: bool(leaders(others)))
+        writing.put_task(TaskRow("late", ""))
+    assert caught.value.code == "CLUSTER-003"
+    assert not leaders(others)[0].master.cluster.state.tasks
+    assert not store.read().tasks, "it speaks to the database again"
 
 
 def test_an_evicted_leader_hands_over_and_the_others_tell_of_it(masters: list[Served]) -> None:

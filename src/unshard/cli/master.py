@@ -34,7 +34,7 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
     use_key(config.secret_key_path)
     links = WorkerLinks(config, "https" if config.ssl_cert else "http", config.rpc_timeout)
     master = Master(
-        Store(_store_url(config), read_secret(config.store_password)),
+        Store(_store_url(config), read_secret(config.store_password), config.leader_lease),
         links,
         config.called,
         lease_seconds=config.leader_lease,

@@ -12,10 +12,15 @@ import httpx
 from unshard.api.verbs import PATH, Request
 from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError
+from unshard.web.alive import ALIVE_SECONDS, silence_of
 from unshard.web.tls import http_client
 
 _NOT_NOW = frozenset({502, 503})
 _NO_LEADER = frozenset({"CLUSTER-001", "CLUSTER-002"})
+
+
+class _PassedOver(Exception):
+    """Why a master was not the one to ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class MasterClient:
     security: LinkSecurity
 
     def ask(self, request: Request) -> dict[str, Any]:
-        """The first master's answer. A master that can't be reached or can't serve now is passed over.
+        """The first master's answer. A master that can't be reached, is silent or can't serve now is passed over.
 
         Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-042 for an
         answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
@@ -38,28 +43,35 @@ class MasterClient:
             raise ClusterError("CLUSTER-040", values={"verb": request.verb})
         failures = []
         for address in self.masters:
-            url = self.url(address)
             try:
-                with http_client(self.security, url, seconds=self.seconds) as client:
-                    body = request.model_dump(mode="json", by_alias=True)
-                    response = client.post(f"{PATH}/{request.verb}", json=body)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                failures.append(f"{address}: {str(error) or type(error).__name__}")
-                continue
-            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-                cause = f"--master-addr takes host:port or a URL, not {address}: {error}"
-                raise ClusterError("CLUSTER-047", cause=cause) from None
-            except httpx.HTTPError as error:
-                if request.role == "viewer" and not isinstance(error, httpx.TimeoutException):
-                    failures.append(f"{address}: {str(error) or type(error).__name__}")
-                    continue  # it has changed nothing, and may be asked of another one
-                values = {"master": address, "seconds": f"{self.seconds:g}", "verb": request.verb}
-                raise ClusterError("CLUSTER-045", cause=str(error) or type(error).__name__, values=values) from None
-            if response.status_code in _NOT_NOW or _code(response) in _NO_LEADER:
-                failures.append(f"{address}: {_told(response)}")
-                continue
-            return _answer(address, response)
+                return self._ask(address, request)
+            except _PassedOver as passed:
+                failures.append(f"{address}: {passed}")
         raise ClusterError("CLUSTER-041", cause="; ".join(failures), values={"masters": ", ".join(self.masters)})
+
+    def _ask(self, address: str, request: Request) -> dict[str, Any]:
+        """One master's answer. Raises _PassedOver where another one may be asked."""
+        body = request.model_dump(mode="json", by_alias=True)
+        try:
+            with http_client(self.security, self.url(address), seconds=self.seconds) as client:
+                silence = silence_of(client, min(self.seconds, ALIVE_SECONDS))
+                if silence:
+                    raise _PassedOver(silence)
+                response = client.post(f"{PATH}/{request.verb}", json=body)
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            cause = f"--master-addr takes host:port or a URL, not {address}: {error}"
+            raise ClusterError("CLUSTER-047", cause=cause) from None
+        except httpx.HTTPError as error:
+            told = str(error) or type(error).__name__
+            unasked = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+            broken = not isinstance(error, httpx.TimeoutException)
+            if unasked or (broken and request.role == "viewer"):  # it has changed nothing
+                raise _PassedOver(told) from None
+            values = {"master": address, "seconds": f"{self.seconds:g}", "verb": request.verb}
+            raise ClusterError("CLUSTER-045", cause=told, values=values) from None
+        if response.status_code in _NOT_NOW or _code(response) in _NO_LEADER:
+            raise _PassedOver(_told(response))
+        return _answer(address, response)
 
     def url(self, address: str) -> str:
         """An address with its scheme: https where certificates are given, unless it says itself."""

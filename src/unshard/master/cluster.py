@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from threading import RLock
+from threading import RLock, Thread
 
 from unshard.api.orders import WorkerLink
 from unshard.errors import ClusterError, UnshardError, Where
@@ -101,10 +101,16 @@ class Cluster:
         return bound if bound is not None and bound.worker in self.roster.online() else None
 
     def wake(self, workers: Iterable[str]) -> None:
-        """Have workers beat at once; one that can't be reached finds its orders at its next beat."""
+        """Have workers beat at once; one that can't be reached finds its orders at its next beat.
+
+        Not waited for: a frozen one must not hold up the thread that renews the lease.
+        """
         for worker in dict.fromkeys(workers):
-            with suppress(UnshardError, KeyError):
-                self.link(worker).wake()
+            Thread(target=self._wake, args=(worker,), name=f"wake {worker}", daemon=True).start()
+
+    def _wake(self, worker: str) -> None:
+        with suppress(UnshardError, KeyError):
+            self.link(worker).wake()
 
     def _lead(self) -> int:
         """The epoch, with the state of it at hand."""

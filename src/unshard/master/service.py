@@ -103,6 +103,7 @@ class Master:
         self.members = Members(self.cluster)
         self._level_of = level_of
         self.files = Files(self.cluster, dict(own or {}))
+        self._led = 0
         self._stop = Event()
         self._thread = Thread(target=self._lead, name="leader", daemon=True)
 
@@ -129,7 +130,6 @@ class Master:
 
     def step(self) -> None:
         """One look at the lease and at the workers. What fails is logged: the next look is soon."""
-        led = self.election.epoch
         try:
             self.election.step()
             if self.election.epoch:
@@ -138,10 +138,11 @@ class Master:
             logger("master").error("step failed", **error.to_dict())
         except Exception:  # noqa: BLE001 - a bug must not end the thread: the process would serve on and never lead
             logger("master").error("step failed by a bug", exc_info=True)
-        if self.election.epoch != led:
-            if self.election.epoch:
+        epoch, self._led = self._led, self.election.epoch
+        if self._led != epoch:
+            if self._led:
                 EVENTS.count("dm_master_start_leader_counter")
-            logger("master").info("leads" if self.election.epoch else "follows", epoch=self.election.epoch)
+            logger("master").info("leads" if self._led else "follows", epoch=self._led)
 
     def beat(self, beat: Beat) -> Orders:
         """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has."""

@@ -11,34 +11,31 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select, text, update
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy import Connection, Table, insert, select, text, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
 from unshard.api.orders import SubtaskBrief
 from unshard.api.stage import Stage
 from unshard.errors import ClusterError
 from unshard.master import tables
+from unshard.master.database import SILENT_SECONDS, engine_of
 from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow, WorkerRow
 from unshard.retry import retrying
 
-_DRIVER = "mysql+mysqldb"
 _CLOCK = {"sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0", "": "SELECT UNIX_TIMESTAMP(SYSDATE(6))"}
-_LOCK_SECONDS = 10
 _OPEN_ATTEMPTS = 5
 
 
 class Store:
     """One database. Safe in threads; each call is a transaction of its own."""
 
-    def __init__(self, url: str, password: str = "") -> None:
+    def __init__(self, url: str, password: str = "", silent_seconds: float = SILENT_SECONDS) -> None:
         """`url`: `sqlite:///FILE`, `sqlite://` (in memory), or `mysql://USER@HOST:PORT/DATABASE`.
 
-        Raises ClusterError CLUSTER-004.
+        `silent_seconds`: see `engine_of`. Raises ClusterError CLUSTER-004.
         """
-        self._engine = _engine(url, password)
+        self._engine = engine_of(url, password, silent_seconds)
 
     def open(self) -> None:
         """Create or upgrade the tables. Raises ClusterError CLUSTER-003, CLUSTER-005 for tables of a later version."""
@@ -199,46 +196,6 @@ def read_state(connection: Connection) -> State:
 def _subtask(row: dict[str, Any]) -> SubtaskRow:
     brief = SubtaskBrief.model_validate_json(row["brief"]) if row["brief"] else None
     return SubtaskRow(**{**row, "stage": Stage(row["stage"]), "brief": brief})
-
-
-def _engine(url: str, password: str) -> Engine:
-    try:
-        parsed = make_url(url)
-        if parsed.drivername in ("mysql", "mariadb"):
-            parsed = parsed.set(drivername=_DRIVER)
-        if password:
-            parsed = parsed.set(password=password)
-        if parsed.get_backend_name() == "sqlite":
-            return _sqlite(parsed)
-        if parsed.get_backend_name() not in ("mysql", "mariadb") or not parsed.database:
-            raise ArgumentError("only sqlite:///FILE and mysql://USER@HOST:PORT/DATABASE are taken")
-        waits = {"connect_timeout": 3, "read_timeout": _LOCK_SECONDS, "write_timeout": _LOCK_SECONDS}
-        return create_engine(
-            parsed,
-            pool_pre_ping=True,
-            isolation_level="READ COMMITTED",
-            connect_args={**waits, "charset": "utf8mb4"},
-        )
-    except (ArgumentError, NoSuchModuleError, ValueError) as error:
-        raise ClusterError("CLUSTER-004", cause=str(error).replace(url, "…")) from None
-
-
-def _sqlite(url: URL) -> Engine:
-    """Without a file it lives in one connection, which those who need it take in turns."""
-    options = {} if url.database else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-    engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS, "check_same_thread": False}, **options)
-
-    @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # else the driver begins transactions later than we do
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-
-    @event.listens_for(engine, "begin")
-    def _begun(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # reads before writes must not fail at the write
-
-    return engine
 
 
 def _told(error: SQLAlchemyError) -> str:

@@ -147,6 +147,8 @@ class Cluster:
         keys: keys of every process's file, `master`, `worker` those of one kind.
         environments: of single workers, at their first start.
         token: what `ctl` shows where nothing else is given.
+
+    `asked_first`: the master that `ctl` asks before the others; the first one where it is None.
     """
 
     def __init__(
@@ -166,6 +168,7 @@ class Cluster:
         self._keys, self._of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.asked_first: Member | None = None
         self.gates = [Gate() for _ in range(masters)]
         for gate in self.gates:
             self._stack.callback(gate.close)
@@ -188,18 +191,22 @@ class Cluster:
         return next(one for one in self.workers if one.name == name)
 
     def leader(self) -> Member:
-        """The master that leads."""
-        name = self.leads()
+        """The master that leads, once one does."""
+        deadline = time.monotonic() + BOOT_SECONDS
+        while not (name := self.leads()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no master leads:\n{self.told('list-member').stderr}")
         return next(one for one in self.masters if one.name == name)
 
     def leads(self) -> str:
         """The name of the master that leads, by the word of whichever answers; empty where none does."""
-        done = self.told("list-member", "--leader", "--rpc-timeout", "3s")
+        done = self.told("list-member", "--leader", "--rpc-timeout", "10s")
         return str(json.loads(done.stdout)["members"][0]["leader"]["name"]) if done.exit_code == 0 else ""
 
     @property
     def addresses(self) -> str:
-        return ",".join(f"127.0.0.1:{gate.port}" for gate in self.gates)
+        ways = sorted(zip(self.masters, self.gates, strict=True), key=lambda way: way[0] is not self.asked_first)
+        return ",".join(f"127.0.0.1:{gate.port}" for _, gate in ways)
 
     def told(self, *words: str, given: str = "", token: str = "") -> Told:
         """What `unshard ctl …` prints and ends by; `given` is piped into it."""
@@ -232,6 +239,18 @@ class Cluster:
     def let_in(self, worker: Member) -> None:
         for gate in self.gates:
             gate.barred -= {worker.pid}
+
+    def mend(self) -> None:
+        """Whatever has been done to its members: all run, none is frozen or cut off."""
+        for gate in self.gates:
+            gate.barred = frozenset()
+        for one in (*self.masters, *self.workers):
+            if one.runs:
+                one.wake()
+            elif one in self.masters:
+                self.start_master(self.masters.index(one))
+            else:
+                one.start()
 
     def close(self) -> None:
         with ThreadPoolExecutor() as threads:

@@ -12,11 +12,16 @@ from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
 from unshard.master.election import Election
+from unshard.web.alive import silence_of
 from unshard.web.guard import GuardedRoute
+from unshard.web.master_link import ANSWER_SECONDS, BEAT_PATH
 from unshard.web.tokens import CALLER, Caller
 
 PASSED_ON = "unshard-passed-on"
 LONGEST_SECONDS = 660.0
+_LEADER_SECONDS = 1.0
+"""How long a leader may show no sign of life: less than a worker waits for the answer to its beat."""
+
 _LOOKS, _LOOK_SECONDS = 10, 0.1
 _KEPT = ("content-type", "accept")
 
@@ -61,10 +66,14 @@ def _pass_on(request: Request, addr: str, body: bytes) -> Response:
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     url = path.decode("ascii") + (f"?{request.url.query}" if request.url.query else "")
     client: httpx.Client = request.app.state.clients(addr)
+    silence = silence_of(client, _LEADER_SECONDS)
     try:
-        answer = client.request(request.method, url, content=body, headers=headers, timeout=LONGEST_SECONDS)
+        if not silence:
+            seconds = ANSWER_SECONDS if request.scope["path"] == BEAT_PATH else LONGEST_SECONDS
+            answer = client.request(request.method, url, content=body, headers=headers, timeout=seconds)
     except httpx.HTTPError as error:
-        cause = f"{addr}, which led last, does not answer: {error}"
-        raise ClusterError("CLUSTER-001", cause=cause) from None
+        silence = str(error) or type(error).__name__
+    if silence:
+        raise ClusterError("CLUSTER-001", cause=f"{addr}, which led last, does not answer: {silence}")
     shown = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}
     return Response(answer.content, answer.status_code, shown)

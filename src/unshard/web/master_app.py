@@ -22,6 +22,7 @@ from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
 from unshard.web.leader import LeaderRoute
+from unshard.web.master_link import BEAT_PATH
 from unshard.web.observe import observing
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
@@ -48,7 +49,7 @@ def master_app(
     for verb, kind in REQUESTS.items():
         _add_verb(app, master, verb, kind)
 
-    @app.post("/worker-link/v1/beat", tags=["worker"])
+    @app.post(BEAT_PATH, tags=["worker"])
     @needs(Role.WORKER)
     def beat(beat: Beat) -> Orders:
         """A worker's sign of life; its orders."""

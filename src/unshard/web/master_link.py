@@ -13,8 +13,9 @@ from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError
 from unshard.web.tls import http_client
 
+BEAT_PATH = "/worker-link/v1/beat"
 ANSWER_SECONDS = 2.0
-"""How long one master may take before the next one is asked: a few of them fit into the ttl."""
+"""How long one master may take before the next one is asked, and a quarter of the ttl at most."""
 
 _NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
 
@@ -24,7 +25,8 @@ class HttpMasterLink:
 
     def __init__(self, addresses: Sequence[str], security: LinkSecurity) -> None:
         self._known = tuple(addresses)
-        self._leader = ""
+        self._order = self._known
+        self._seconds = ANSWER_SECONDS
         self._scheme = "https" if security.ssl_ca or security.ssl_cert else "http"
         self._client = http_client(security, seconds=ANSWER_SECONDS)
         self._lock = Lock()
@@ -36,13 +38,14 @@ class HttpMasterLink:
         """
         faults = []
         body = beat.model_dump(mode="json", by_alias=True)
-        for address in self._order():
+        for address in self._order:
             try:
-                answer = self._client.post(f"{self._scheme}://{address}/worker-link/v1/beat", json=body)
+                url = f"{self._scheme}://{address}{BEAT_PATH}"
+                answer = self._client.post(url, json=body, timeout=self._seconds)
                 if answer.status_code == httpx.codes.OK:
                     orders = Orders.model_validate_json(answer.content)
-                    with self._lock:
-                        self._leader = orders.leader or address
+                    self._seconds = min(ANSWER_SECONDS, orders.ttl_seconds / 4)
+                    self._ask_first(orders.leader or address)
                     return orders
                 code, told = _refusal(answer)
                 if answer.status_code < 500 and code not in _NOT_LEADING:
@@ -50,16 +53,22 @@ class HttpMasterLink:
                 faults.append(f"{address}: {told}")
             except (httpx.HTTPError, ValidationError) as error:
                 faults.append(f"{address}: {_fault(error)}")
+                self._ask_last(address)
         raise ClusterError("CLUSTER-022", cause="; ".join(faults), values={"addresses": ", ".join(self._known)})
 
     def close(self) -> None:
         self._client.close()
 
-    def _order(self) -> list[str]:
+    def _ask_first(self, leader: str) -> None:
+        """A leader that is not among the masters given is remembered for as long as it leads."""
         with self._lock:
-            leader = self._leader
-        first = [leader] if leader else []
-        return first + [address for address in self._known if address != leader]
+            others = [address for address in self._order if address != leader and address in self._known]
+            self._order = (leader, *others)
+
+    def _ask_last(self, silent: str) -> None:
+        """The next beat does not wait for this one again before the others have been asked."""
+        with self._lock:
+            self._order = (*(address for address in self._order if address != silent), silent)
 
 
 def _refusal(answer: httpx.Response) -> tuple[str, str]:

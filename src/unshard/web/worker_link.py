@@ -16,6 +16,7 @@ from unshard.web.tls import http_client
 from unshard.web.tokens import Caller
 
 WAKE_SECONDS = 2.0
+"""How long a worker may take over what it does at once."""
 
 
 class HttpWorkerLink:
@@ -74,11 +75,13 @@ class WorkerLinks:
         headers = Caller("master", Role.ADMIN, "").passed_on()
         try:
             if wanted:
-                answer = self.client(addr).put("/log-level", json={"level": wanted}, headers=headers)
+                body = {"level": wanted}
+                answer = self.client(addr).put("/log-level", json=body, headers=headers, timeout=WAKE_SECONDS)
             else:
-                answer = self.client(addr).get("/log-level", headers=headers)
+                answer = self.client(addr).get("/log-level", headers=headers, timeout=WAKE_SECONDS)
         except httpx.HTTPError as error:
-            raise ClusterError("CLUSTER-039", cause=str(error), values={"addr": addr}) from None
+            cause = str(error) or type(error).__name__
+            raise ClusterError("CLUSTER-039", cause=cause, values={"addr": addr}) from None
         if answer.is_error:
             raise ClusterError("CLUSTER-039", cause=told(answer), values={"addr": addr})
         try:
