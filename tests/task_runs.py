@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,9 +22,11 @@ from subtask_threads import SubtaskThreads
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
+from unshard.mysql.flavour import identify
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtasks
+from unshard.worker.subtask import Subtask
 
 PATIENCE_SECONDS = 90.0
 UNSHARD = str(Path(sys.executable).with_name("unshard"))
@@ -143,7 +145,14 @@ class TaskFiles:
     def caught_up(self) -> bool:
         """Whether every source is applied up to its newest byte."""
         places = {name: (self.applied(name), newest(server)) for name, server in self.sources.items()}
-        return all(applied is not None and applied >= end for applied, end in places.values())
+        there = all(applied is not None and applied >= end for applied, end in places.values())
+        return there and all(self.follows(name) for name in self.sources)
+
+    def follows(self, source: str) -> bool:
+        """Whether the names on record are of the source's server: a place in another one's log says nothing of it."""
+        sql = f"SELECT uuid FROM `{self.meta}`.`{self.name}_upstream` WHERE source = %s"
+        with closing(self.sources[source].connection()) as connection:
+            return bool(self.target.query(sql, (source,)) == [(identify(connection).uuid,)])
 
 
 class TaskRun:
@@ -165,14 +174,17 @@ class TaskRun:
         def there() -> bool:
             if self.crew.errors:
                 raise self.crew.errors[0]
-            return all(
-                subtask.sync is not None
-                and subtask.sync.meter.location is not None
-                and subtask.sync.meter.location.position >= ends[subtask.source]
-                for subtask in self.crew.subtasks
-            )
+            return all(self._is_at(subtask, ends[subtask.source]) for subtask in self.crew.subtasks)
 
         wait_until(there, "caught up")
+
+    def _is_at(self, subtask: Subtask, end: Position) -> bool:
+        sync = subtask.sync
+        if sync is None or sync.meter.location is None or sync.meter.location.position < end:
+            return False
+        if not self.files.follows(subtask.source) or sync.meter.doing == "going over to another server":
+            return False
+        return sync.meter.location.position >= end  # it may have been of the other server's names until just now
 
     def reach(self, unit: str) -> None:
         """Wait until every subtask is in that unit, or behind it."""

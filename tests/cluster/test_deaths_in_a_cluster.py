@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 from shop import SHARDS, TARGET, Shop, until
 
+from unshard.master.tables import SUBTASKS
 from unshard.testing.cluster import Cluster, Member
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
@@ -143,7 +144,7 @@ def test_a_frozen_leader_that_wakes_up_writes_nothing(shop: Shop) -> None:
     old = shop.cluster.asked_first = shop.cluster.leader()
     known = len(old.text)
     with ThreadPoolExecutor() as threads:
-        with row_held(shop.target, "unshard.subtasks"):
+        with row_held(shop.target, f"unshard.{SUBTASKS.name}"):
             late = threads.submit(shop.cluster.told, "pause-task", "shop", "--rpc-timeout", "10s")
             until(lambda: stands_still(shop.target), "in the middle of a change")
             old.freeze()

@@ -1,9 +1,9 @@
-"""A master with short leases, and fake workers: they beat, and do what they are told, without a database."""
+"""A master, and fake workers: they beat, and do what they are told, without a database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from threading import Event, Thread
+from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any
 
@@ -48,7 +48,10 @@ def task_text(name: str, *sources: str, more: str = "") -> str:
 
 
 class FakeWorker:
-    """Obeys its orders within a beat. `fails`: tasks that stop by an error as soon as they run."""
+    """Obeys its orders within a beat. `fails`: tasks that stop by an error as soon as they run.
+
+    `heard`: held while it beats; who holds it knows that no beat is on its way.
+    """
 
     def __init__(self, name: str, master: MasterLink, addr: str = "") -> None:
         self.name, self.addr, self.master = name, addr or f"{name}:8262", master
@@ -56,12 +59,15 @@ class FakeWorker:
         self.briefs: dict[str, SubtaskBrief] = {}
         self.fails: set[str] = set()
         self.deaf = False
+        self.heard = RLock()
         self.relay_stage = Stage.RUNNING
         self.purged: list[tuple[str, str]] = []
 
     def beat(self) -> Orders | None:
-        if self.deaf:
-            return None
+        with self.heard:
+            return None if self.deaf else self._beat()
+
+    def _beat(self) -> Orders | None:
         try:
             orders = self.master.beat(self._sign())
             if orders.order != self.order or self._differs(orders.order):
@@ -118,11 +124,13 @@ def _status(brief: SubtaskBrief) -> SubTaskStatus:
 class Rig:
     """A master, its fake workers, and a thread that makes these beat.
 
+    Leases last for longer than a test, which `lose` makes short.
+
     `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped; `left`: a task, and sources
     that have left it. `meanwhile`: happens once, while either end is asked something.
     """
 
-    def __init__(self, url: str, name: str = "m1", lease: float = 2.0, ttl: float = 0.6) -> None:
+    def __init__(self, url: str, name: str = "m1", lease: float = 60.0, ttl: float = 60.0) -> None:
         self.url = url
         self.workers: dict[str, FakeWorker] = {}
         self.checks: list[tuple[str, tuple[str, ...]]] = []
@@ -164,6 +172,18 @@ class Rig:
         self.workers[found.addr] = found
         found.beat()
         return found
+
+    def lose(self, worker: FakeWorker) -> None:
+        """The worker has been silent for as long as it is waited for."""
+        with worker.heard:
+            worker.deaf = True
+        self.master.roster.forget(worker.name)
+        self.master.cluster.seat()
+
+    def settled(self, task: str) -> bool:
+        """Whether each worker's last word of the task is kept, and is what was wanted."""
+        rows = self.master.cluster.state.of_task(task)
+        return all(row.brief is not None and row.brief.stage is row.stage for row in rows)
 
     def sources(self, *names: str, worker: str = "") -> dict[str, Any]:
         texts = tuple(source_text(name) for name in names)

@@ -57,7 +57,7 @@ class Served:
 
 
 @contextmanager
-def served(url: str, name: str, lease: float = 1.0, ttl: float = 1.0) -> Iterator[Served]:
+def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0) -> Iterator[Served]:
     """A master of the store at `url`; a worker's address is looked up in `workers`, not dialled."""
     workers: dict[str, FakeWorker] = {}
     links = WorkerLinks(ListenerConfig(), "http", 5.0)

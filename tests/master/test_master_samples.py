@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from cluster_rig import Rig
 
 from unshard.master.metrics import master_samples
@@ -19,23 +17,16 @@ def told(rig: Rig) -> dict[tuple[str, str], object]:
     return {(sample.name, sample.labels.get("worker", "")): sample.value for sample in samples}
 
 
-def wait_for(rig: Rig, key: tuple[str, str], value: object) -> None:
-    deadline = time.monotonic() + 10
-    while (found := told(rig)).get(key) != value:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-
-
 def test_the_leader_tells_of_workers_and_sources(rig: Rig) -> None:
     rig.worker("free")
     lost = rig.worker("lost")
     rig.worker("at-work")
     rig.sources("s1", worker="at-work")
     rig.sources("s2", worker="lost")
-    lost.deaf = True
-    wait_for(rig, ("dm_master_worker_state", "lost"), 0)
-    wait_for(rig, ("dm_master_worker_state", "free"), 2)  # the lost one's source moves there
+    rig.lose(lost)
     found = told(rig)
+    assert found["dm_master_worker_state", "lost"] == 0
+    assert found["dm_master_worker_state", "free"] == 2  # the lost one's source has moved there
     assert (found["dm_master_worker_state", "at-work"], found["unshard_sources_unbound", ""]) == (2, 0)
     assert found["unshard_master_leader", ""] == 1
     assert {name for name, _ in found} == {metric.name for metric in of_cluster.METRICS} <= set(METRICS)

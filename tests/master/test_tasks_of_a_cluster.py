@@ -164,6 +164,8 @@ def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a", "b")
     rig.master.pause_task(PauseTask(name="t", sources=("a",)))
+    while not rig.settled("t"):
+        rig.workers["w1:8262"].beat()
     before = rig.master.cluster.state
     rig.master.close()
     with Rig(rig.url) as again:

@@ -16,6 +16,7 @@ from unshard.errors import Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint
+from unshard.retry import ATTEMPTS
 from unshard.sync.ledger import Account
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
@@ -46,7 +47,8 @@ class Journal:
 
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
     `owed` is what the next move of the checkpoint adds to the ledger,
-    `used` the operators, with a note on each, that it marks as applied.
+    `used` the operators, with a note on each, that it marks as applied. `attempts`: how often an operation is tried;
+    who has seen the target given up asks it once more, to put the end on record, and waits no second time.
     """
 
     endpoint: Endpoint
@@ -59,11 +61,13 @@ class Journal:
     held: Location | None = None
     owed: Account = field(default_factory=Account)
     used: dict[int, str] = field(default_factory=dict)
+    attempts: int = ATTEMPTS
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
 
     def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
         """Take the source over; gives its checkpoint and the batch that was left open, if any."""
+        self.attempts = ATTEMPTS
         self.on_target(self.meta.create)
         reach("sync-claim-before")
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
@@ -243,7 +247,7 @@ class Journal:
         if patience_seconds != self._patience_seconds:
             self.drop()
             self._patience_seconds = patience_seconds
-        return on_target(self, operation, Where(source=self.source))
+        return on_target(self, operation, Where(source=self.source), self.attempts)
 
     def get(self) -> Any:
         """The connection, opened where there is none."""

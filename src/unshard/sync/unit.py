@@ -40,6 +40,7 @@ from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.receipts import OpenBatch
+from unshard.target.retrying import GIVEN_UP
 from unshard.target.takeover import refuse_unfinished
 
 
@@ -142,6 +143,8 @@ class SyncUnit:
                 self._step()
             self._standing.leave()
         except UnshardError as error:
+            if error.code == GIVEN_UP:
+                self.journal.attempts = 1
             if not self._crossing:
                 self._standing.leave_by(error)
             record_stop(self.journal, error, self._place, sure=self._sure)

@@ -31,11 +31,11 @@ class Connection(Protocol):
         """Close and forget it, if there is one."""
 
 
-def on_target(kept: Connection, operation: Callable[[Any], T], where: Where) -> T:
+def on_target(kept: Connection, operation: Callable[[Any], T], where: Where, attempts: int = ATTEMPTS) -> T:
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
     A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
-    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after ATTEMPTS.
+    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`.
     """
 
     def attempt() -> T:
@@ -46,12 +46,12 @@ def on_target(kept: Connection, operation: Callable[[Any], T], where: Where) -> 
             raise server_error(error, kept.endpoint, "target") from error
 
     try:
-        return retrying(attempt, _again)
+        return retrying(attempt, _again, attempts)
     except UnshardError as failure:
         found = failure.at(source=where.source, position=where.position)
         if not _again(found):
             raise found from failure
-        raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": ATTEMPTS}) from failure
+        raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": attempts}) from failure
 
 
 def _again(error: Exception) -> bool:
