@@ -15,7 +15,7 @@ from unshard.master.state import TaskRow
 from unshard.master.store import Store
 from unshard.testing.servers import MariadbServer
 
-LEASE = 1.5
+LEASE = 3.0
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def url(target_server: MariadbServer, schema: str) -> str:
 @pytest.fixture
 def masters(url: str) -> Iterator[list[Served]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(served(url, f"m{number}", LEASE, ttl=5.0)) for number in range(3)]
+        yield [stack.enter_context(served(url, f"m{number}", LEASE, ttl=30.0)) for number in range(3)]
 
 
 def until(done: Callable[[], bool], seconds: float = 60.0) -> None:

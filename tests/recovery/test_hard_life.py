@@ -82,6 +82,7 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
     assert "SYNC-005 [source s1" in command.text, command.text
     assert "what to do: " in command.text
     assert "Traceback" not in command.text
+    assert "not put on record where it stopped" in command.log.read_text(), "tried once: the target has been waited for"
     target.start()
     with Command(files) as command:
         command.catch_up()
