@@ -27,7 +27,7 @@ class Knock:
     """A worker's way to several masters: the first that answers. A `MasterLink`."""
 
     def __init__(self, bases: Sequence[str]) -> None:
-        self.clients = [httpx.Client(base_url=base, timeout=2.0, trust_env=False) for base in bases]
+        self.clients = [httpx.Client(base_url=base, timeout=30.0, trust_env=False) for base in bases]
 
     def beat(self, beat: Beat) -> Orders:
         for client in self.clients:

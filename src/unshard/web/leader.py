@@ -19,8 +19,8 @@ from unshard.web.tokens import CALLER, Caller
 
 PASSED_ON = "unshard-passed-on"
 LONGEST_SECONDS = 660.0
-_LEADER_SECONDS = 1.0
-"""How long a leader may show no sign of life: less than a worker waits for the answer to its beat."""
+_BEAT_SECONDS = 0.75 * ANSWER_SECONDS
+"""How long a leader may take over a beat: the worker is told that none answers while it still listens."""
 
 _LOOKS, _LOOK_SECONDS = 10, 0.1
 _KEPT = ("content-type", "accept")
@@ -66,10 +66,11 @@ def _pass_on(request: Request, addr: str, body: bytes) -> Response:
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     url = path.decode("ascii") + (f"?{request.url.query}" if request.url.query else "")
     client: httpx.Client = request.app.state.clients(addr)
-    silence = silence_of(client, _LEADER_SECONDS)
+    beat = request.scope["path"] == BEAT_PATH
+    silence = silence_of(client) if not beat else ""
     try:
         if not silence:
-            seconds = ANSWER_SECONDS if request.scope["path"] == BEAT_PATH else LONGEST_SECONDS
+            seconds = _BEAT_SECONDS if beat else LONGEST_SECONDS
             answer = client.request(request.method, url, content=body, headers=headers, timeout=seconds)
     except httpx.HTTPError as error:
         silence = str(error) or type(error).__name__
