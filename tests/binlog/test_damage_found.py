@@ -49,7 +49,7 @@ def test_members_that_are_no_text_stay_numbers() -> None:
     mapped = parse_table_map(table_map("01 fe 02 f701 01", "0a 01 2d 06 03 01 01 ff"))
     (column,) = describe_table(mapped).columns
     assert column.members == ()
-    (layout,) = plan_layouts(describe_table(mapped), mapped, WHERE)
+    (layout,) = plan_layouts(describe_table(mapped), mapped)
     assert layout.reader == "number"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from unshard.binlog.table_map import TableMap, real_type
-from unshard.errors import BinlogError, Where
+from unshard.errors import BinlogError
 from unshard.model.table import Column, Table
 from unshard.mysql import charsets
 from unshard.mysql.types import ADDRESSES, CHARACTERS, GEOMETRIES, arrow_type
@@ -76,14 +76,14 @@ class _Differs(ValueError):
     """The binlog's type is not that of the structure; the text says what the binlog has."""
 
 
-def plan_layouts(table: Table, mapped: TableMap, where: Where) -> tuple[Layout, ...]:
+def plan_layouts(table: Table, mapped: TableMap) -> tuple[Layout, ...]:
     """A layout for each column of the table.
 
-    Raises BinlogError BINLOG-020 (type), 027 (charset) for what is not handled yet, and BINLOG-022 where structure
-    and TABLE_MAP differ.
+    Raises BinlogError without a place: BINLOG-020 (type), 027 (charset) for what is not handled yet, and BINLOG-022
+    where structure and TABLE_MAP differ.
     """
     if len(table.columns) != len(mapped.types):
-        raise _mismatch(table, mapped, where, f"{len(table.columns)} columns against {len(mapped.types)}")
+        raise _mismatch(table, mapped, f"{len(table.columns)} columns against {len(mapped.types)}")
     layouts = []
     for number, column in enumerate(table.columns):
         code, size = real_type(mapped.types[number], mapped.metadata[number])
@@ -91,10 +91,8 @@ def plan_layouts(table: Table, mapped: TableMap, where: Where) -> tuple[Layout, 
             arrow_type(column)
             _check_logged(column, mapped, number)
             layouts.append(_layout(column, code, size, mapped.metadata[number]))
-        except BinlogError as error:
-            raise BinlogError(error.code, where, error.cause, error.values) from None
         except _Differs as error:
-            raise _mismatch(table, mapped, where, f"column {column.name} is {column.definition}: {error}") from None
+            raise _mismatch(table, mapped, f"column {column.name} is {column.definition}: {error}") from None
     return tuple(layouts)
 
 
@@ -104,9 +102,9 @@ def describe(mapped: TableMap) -> str:
     return ", ".join(f"{code}({meta.hex()})" if meta else str(code) for code, meta in pairs)
 
 
-def _mismatch(table: Table, mapped: TableMap, where: Where, cause: str) -> BinlogError:
+def _mismatch(table: Table, mapped: TableMap, cause: str) -> BinlogError:
     known = ", ".join(column.definition for column in table.columns)
-    return BinlogError("BINLOG-022", where, cause, {"known": known, "logged": describe(mapped)})
+    return BinlogError("BINLOG-022", cause=cause, values={"known": known, "logged": describe(mapped)})
 
 
 def _check_logged(column: Column, mapped: TableMap, number: int) -> None:

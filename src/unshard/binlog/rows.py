@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from mmap import mmap
 from pathlib import PurePath
 
@@ -211,7 +211,10 @@ class _Sinks:
                 yield PartialImages(sink.label.table, sink.label.present, sink.label.columns, self._batch(sink), first)
 
     def _sink(self, table: Table, table_map: TableMap, offset: int) -> RowSink:
-        layouts = plan_layouts(table, table_map, _at(self._where, offset, table))
+        try:
+            layouts = plan_layouts(table, table_map)
+        except BinlogError as error:
+            raise error.at(**asdict(_at(self._where, offset, table))) from None
         sinks = self._by_table.setdefault(id(table), [])
         for sink in sinks:
             if sink.label.layouts == layouts:

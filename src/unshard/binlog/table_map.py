@@ -12,6 +12,7 @@ reads them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from unshard.binlog.metadata import MalformedTableMap, Optional, Reader, read_optional
 from unshard.model.table import TableName
@@ -20,6 +21,7 @@ _TWO_BYTES = frozenset({15, 16, 246, 247, 248, 253, 254})  # VARCHAR BIT NEWDECI
 _ONE_BYTE = frozenset({4, 5, 17, 18, 19, 140, 242, 245, 252, 255})  # FLOAT DOUBLE times BLOB-like GEOMETRY
 _COMPRESSED_VARCHAR = 141
 _STRING = 254
+_REMEMBERED = 4096
 
 __all__ = ["MalformedTableMap", "TableMap", "parse_table_map", "real_type"]
 
@@ -35,8 +37,12 @@ class TableMap:
     optional: Optional = field(default_factory=Optional)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def parse_table_map(body: bytes) -> TableMap:
-    """Read a body without its table id. Raises MalformedTableMap."""
+    """Read a body without its table id. Raises MalformedTableMap.
+
+    A table's body is the same batch after batch: with many tables, reading it again would cost more than their rows.
+    """
     reader = Reader(body)
     reader.take(2)
     schema, table = reader.name(), reader.name()

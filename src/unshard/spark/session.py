@@ -46,6 +46,12 @@ LOCAL_CONF: Mapping[str, str] = {
 }
 """Settings for `local[…]`: a small heap (rows live in Python), no adaptive plans, no listening console."""
 
+WORKER_CONF: Mapping[str, str] = {
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.executorEnv.MALLOC_ARENA_MAX": "1",
+}
+"""Of Python workers: one heap for Arrow and the rest gives memory back between batches. A third less than with two."""
+
 JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.net.preferIPv4Stack=true"
 """Of the JVM of `local[…]`. Its C1 compiler alone is enough for what it does and leaves the second core to the data."""
 
@@ -105,7 +111,7 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
     builder = SparkSession.builder.appName("unshard").master(_with_attempts(master))
     if address.is_loopback(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    for name, value in LOCAL_CONF.items():
+    for name, value in {**LOCAL_CONF, **WORKER_CONF}.items():
         if address.is_loopback(master) or name not in _ADDRESSES:
             builder = builder.config(name, value)
     builder = builder.config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} {archive_options(class_archive())}")
