@@ -42,18 +42,20 @@ KILLS = ("ddl-execute-after", "sync-chunk-commit:1")
 
 
 def change(shards: Shards, number: int) -> None:
-    """Both shards get a column, with changes of both structures around it."""
-    shards.alter("s1", 0, f"ADD COLUMN c_{number} INT")
-    for row in range(5):
-        shards.insert("s1", 0, 10 * (number + 1) + row, **{f"c_{number}": str(row)})
-    shards.alter("s1", 1, f"ADD COLUMN c_{number} INT")
+    """All shards get a column, with changes of both structures around it, and a statement between what is held."""
+    for table in (0, 1):
+        shards.alter("s1", table, f"ADD COLUMN c_{number} INT")
+        for row in range(3):
+            shards.insert("s1", 0, 10 * (number + 1) + 5 * table + row, **{f"c_{number}": str(row)})
     shards.update("s1", 1, 0, f"c_{number} = {number}")
+    shards.alter("s1", 2, f"ADD COLUMN c_{number} INT")
+    shards.update("s1", 2, 0, f"c_{number} = {number}")
 
 
 def assert_each_once(shards: Shards, source: MariadbServer, target: MariadbServer) -> None:
     assert shards.merged_rows() == shards.expected()
     merged = TableName(f"{shards.name}_all", "t")
-    done = row_events(source, [TableName(f"{shards.name}_s", f"t_{table}") for table in (0, 1)])
+    done = row_events(source, [TableName(f"{shards.name}_s", f"t_{table}") for table in range(shards.tables)])
     wanted = sum((Counter({replace(event, table=merged): times}) for event, times in done.items()), Counter())
     against = exactly_once(wanted, row_events(target, [merged]))
     assert not against, "\n".join(against)
@@ -61,7 +63,7 @@ def assert_each_once(shards: Shards, source: MariadbServer, target: MariadbServe
 
 @pytest.fixture
 def shards(source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> Shards:
-    return Shards(schema, {"s1": source}, target, tmp_path, syncer={"compact": False, "batch": 2})
+    return Shards(schema, {"s1": source}, target, tmp_path, tables=3, syncer={"compact": False, "batch": 2})
 
 
 @pytest.mark.parametrize("places", [ENDS[:9], ENDS[9:]], ids=["met", "run"])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from shard_runs import Shards
 from task_runs import TaskRun, wait_until
 from unshard.errors import ShardError
+from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch import BatchPlan
+from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.resync import Resyncer
 from unshard.testing.servers import MariadbServer
@@ -145,7 +150,7 @@ def test_eight_tables_are_in_step_soon(
         assert shards.merged_rows() == shards.expected()
 
 
-def test_what_is_held_is_read_again_once_not_once_a_statement(
+def test_what_is_held_is_read_again_once_in_a_batch_a_statement(
     spark: SparkSession,
     source_server: MariadbServer,
     target_server: MariadbServer,
@@ -153,27 +158,37 @@ def test_what_is_held_is_read_again_once_not_once_a_statement(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    decoded: list[int] = []
+    """Shards meet a sequence one by one, with rows of all of them between each two statements."""
+    read: Counter[tuple[TableName, str, int]] = Counter()
+    batches: list[BatchPlan] = []
     close = Resyncer._close
 
     def counted(self: Resyncer, plan: BatchPlan, rows: Rows, after: ShardingGroup) -> None:
-        decoded.append(rows.extent.row_events)
+        batches.append(plan)
+        for piece in plan.ranges:
+            for table, images in decode(plan, piece, offsets=True)[0]:
+                assert isinstance(images, pa.RecordBatch)
+                read.update((table.table.name, piece.file, offset) for offset in images.column("offset").to_pylist())
         close(self, plan, rows, after)
 
     monkeypatch.setattr(Resyncer, "_close", counted)
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=4)
+    numbers = itertools.count(1)
     with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
         run.catch_up()
-        for number in range(3):
-            shards.alter("s1", 0, f"ADD COLUMN c_{number} INT")
-            for row in range(20):
-                shards.insert("s1", 0, 20 * number + row + 1)
+        for statement in range(3):
+            for table in range(3):
+                shards.alter("s1", table, f"ADD COLUMN c_{statement} INT")
+                for other in range(4):
+                    shards.insert("s1", other, next(numbers))
         run.catch_up()
-        for number in range(3):
-            shards.alter("s1", 1, f"ADD COLUMN c_{number} INT")
+        for statement in range(3):
+            shards.alter("s1", 3, f"ADD COLUMN c_{statement} INT")
         shards.settle(run)
-    assert sum(decoded) == 60
+    # a shard is held from its first statement on, which n others have met before: rows behind all but n of the nine
+    assert len(read) == sum(9 - met for met in range(3))
+    assert set(read.values()) == {1}
+    assert len(batches) == 3
 
 
 def test_several_groups_at_least_once(

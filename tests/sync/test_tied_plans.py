@@ -35,8 +35,8 @@ def planned(
     monkeypatch.setattr(planning, "_ranges", lambda work, pieces: ())
     monkeypatch.setattr(planning, "_slices", lambda work, size: ())
     begin = Position("b.000001", 4)
-    extent = SimpleNamespace(start=4, end=4 + size, size=size, row_events=0)
-    work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent)
+    extent = SimpleNamespace(start=4, end=4 + size, row_events=0)
+    work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent, size=size)
     return planner.plan(work, (table,), 1, 1, safe=safe)
 
 

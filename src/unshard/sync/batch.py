@@ -107,7 +107,8 @@ class TargetPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot).
+    """An upstream table in a batch. Its events before `after` are in the target already (a later snapshot), those
+    from `until` on are not for the batch.
 
     `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
     known in batches with such images only. `filters` are asked in order; the first that drops a change is counted.
@@ -121,6 +122,14 @@ class TablePlan:
     defaults: tuple[tuple[str, str], ...] = ()
     filters: tuple[RowFilter, ...] = ()
     constants: tuple[Constant, ...] = ()
+    until: Position | None = None
+
+    def takes(self, file: str, offset: int) -> bool:
+        """Whether the table's event at that place is for the batch."""
+        if self.after is None and self.until is None:
+            return True
+        place = Position(file, offset)
+        return (self.after is None or place >= self.after) and (self.until is None or place < self.until)
 
     def mapped(self) -> TablePlan:
         """The plan for images behind step *map*, which has laid the constants beside the table's own columns."""
@@ -140,6 +149,7 @@ class TablePlan:
         # how much a column takes is no part of it: a target that was too narrow is widened while the batch is open
         written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
         parts += [repr(written), str(self.after), *self.defaults, repr(self.filters)]
+        parts += [str(self.until)] if self.until is not None else []
         text = json.dumps(parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -13,7 +13,6 @@ from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.change import Op
-from unshard.model.position import Position
 from unshard.model.table import Table
 from unshard.sync.batch import BatchPlan, Range, TablePlan
 from unshard.sync.carry import opened
@@ -35,9 +34,7 @@ def decode(plan: BatchPlan, piece: Range, *, offsets: bool = False) -> tuple[lis
 
     def wanted(table_map: TableMap, offset: int) -> Table | None:
         found = plans.get(table_map.name)
-        if found is None or (found.after is not None and Position(piece.file, offset) < found.after):
-            return None
-        return found.table
+        return found.table if found is not None and found.takes(piece.file, offset) else None
 
     where = Where(source=plan.source, file=piece.path)
     decoded = decode_range(

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -79,7 +79,8 @@ class Rows:
     """Whole transactions from `begin` to `end`, in one file; `extent` says what is in them.
 
     With an `xid`, `begin` to `end` is the commit of a prepared transaction, and `path` and `extent` are where its
-    rows lie: earlier, perhaps in an older file.
+    rows lie: earlier, perhaps in an older file. With `apart` they are in several stretches of bytes, and what lies
+    between them is no part of it.
     """
 
     begin: Position
@@ -88,6 +89,38 @@ class Rows:
     checksum: bool
     extent: Extent
     xid: str = ""
+    apart: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """The bytes that hold whole transactions, in their order."""
+        return self.apart or ((self.extent.start, self.extent.end),)
+
+    @property
+    def size(self) -> int:
+        """Bytes to read and to unpack."""
+        return sum(end - start for start, end in self.stretches) + self.extent.unpacked
+
+    def holds(self, place: Position) -> bool:
+        """Whether it is a place in these transactions, of a prepared one in its commit."""
+        if not self.apart:
+            return self.begin <= place < self.end.position
+        return place.file == self.begin.file and any(start <= place.offset < end for start, end in self.apart)
+
+    def and_then(self, later: Rows) -> Rows:
+        """These and others that lie behind them in the same file; of what is between them nothing."""
+        mine, other = self.extent, later.extent
+        extent = replace(
+            other,
+            start=mine.start,
+            transactions=mine.transactions + other.transactions,
+            row_events=mine.row_events + other.row_events,
+            tables=mine.tables | other.tables,
+            first_timestamp=mine.first_timestamp,
+            partial_images=mine.partial_images or other.partial_images,
+            unpacked=mine.unpacked + other.unpacked,
+        )
+        return replace(self, end=later.end, extent=extent, apart=coalesced((*self.stretches, *later.stretches)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +189,16 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
         following = extent.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None
     return Move(end) if extent.end > offset else _past_end(log, at, written)
+
+
+def coalesced(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same bytes, in one stretch where one begins where another ends."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            start, _ = found.pop()
+        found.append((start, end))
+    return tuple(found)
 
 
 def _past_end(log: Log, at: Location, written: Position) -> Move | None:

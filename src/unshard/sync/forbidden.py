@@ -16,7 +16,6 @@ from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import SyncError, Where
 from unshard.model.change import Op
-from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.batch import BatchPlan, Range
 
@@ -38,9 +37,7 @@ def refuse_forbidden(plan: BatchPlan, forbidden: Forbidden) -> None:
 
         def wanted(table_map: TableMap, offset: int, piece: Range = piece) -> Table | None:
             found = tables.get(table_map.name)
-            if found is None or (found.after is not None and Position(piece.file, offset) < found.after):
-                return None
-            return found.table
+            return found.table if found is not None and found.takes(piece.file, offset) else None
 
         decoded = decode_range(
             memoryview(mapped(Path(piece.path), piece.end)),

@@ -18,13 +18,14 @@ from unshard.crash_point import reach
 from unshard.ddl.pieces import Rules
 from unshard.errors import ShardError, Where
 from unshard.log import logger
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.show import overdue, unresolved_groups
+from unshard.sync.follow import Rows
 from unshard.sync.journal import Also, Journal
 from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
@@ -169,21 +170,22 @@ class ShardingGroups:
 
         return write
 
-    def again(self, resync: Resync, group: ShardingGroup, begin: Location, end: Location) -> dict[TableName, Table]:
-        """The tables whose changes between two places of the re-sync are let through, with their structure there."""
+    def again(self, resync: Resync, group: ShardingGroup, rows: Rows) -> dict[TableName, Table]:
+        """The tables whose changes in a stretch of the re-sync are let through, with their structure there."""
         found = {}
+        begin, end = rows.begin, rows.end.position
         for name, (first, last) in resync.windows.items():
-            if first.position <= begin.position and end.position <= last.position:
+            if name in rows.extent.tables and first.position <= begin and end <= last.position:
                 state = group.tables[name]
-                item = state.next_behind(end.position)
+                item = state.next_behind(end)
                 form = item.payload["before"] if item is not None else state.last
                 found[name] = replace(Table.from_dict(form) if form else self._known(name, begin), name=name)
         return found
 
-    def _known(self, name: TableName, at: Location) -> Table:
+    def _known(self, name: TableName, at: Position) -> Table:
         found = self.structure(name)
         if found is None:
-            raise ShardError("SHARD-020", Where(self.journal.source, str(name), str(at.position)))
+            raise ShardError("SHARD-020", Where(self.journal.source, str(name), str(at)))
         return found
 
     def _report(self, group: ShardingGroup) -> None:

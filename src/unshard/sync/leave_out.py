@@ -94,7 +94,7 @@ def _meant(plan: BatchPlan, work: Rows, operators: Iterable[Operator]) -> dict[i
     """By number of the operator, the changes in this batch that it is for; none for one that holds nothing here."""
     found: dict[int, Seqs] = {}
     for one in operators:
-        if not work.begin <= one.position < work.end.position:
+        if not work.holds(one.position):
             continue
         if one.op is not Op.SKIP:
             place = Where(source=plan.source, position=str(one.position))
@@ -121,7 +121,7 @@ def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
 def _span(work: Rows, offset: int) -> tuple[int, int]:
     """The bytes of the row event, or of the transaction, that hold the byte at `offset`."""
     data = mapped(work.path, work.extent.end)
-    start = end = work.extent.start
+    start = end = next(first for first, last in work.stretches if first <= offset < last)
     while end <= offset:
         start = end
         where = Where(file=str(work.path))

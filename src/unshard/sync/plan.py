@@ -40,7 +40,7 @@ class Planner:
         self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
         """A new batch over the whole of `work`."""
-        size = work.extent.size
+        size = work.size
         shuffled = self.slots >= SHUFFLE_SLOTS and size >= SHUFFLE_BYTES and not _is_large(size, self.shape)
         # a task that sees one range can't tell what ties its rows to those of another
         shuffled = shuffled and self.shape.multiple_rows and not any(table.target.tied for table in tables)
@@ -70,7 +70,7 @@ class Planner:
         shuffled: bool,
         safe: bool,
     ) -> BatchPlan:
-        size = work.extent.size
+        size = work.size
         sliced = _is_large(size, shape)
         if safe:
             _refuse_families(tables, self.source)
@@ -129,11 +129,11 @@ def _is_large(size: int, shape: Shape) -> bool:
 
 def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
     """Byte ranges that tasks decode; each begins where nothing before it is needed. Numbers never overlap."""
-    start, end = work.extent.start, work.extent.end
-    bounds = [start, end]
-    if pieces > 1:
-        bounds = sorted({start, *splits(mapped(work.path, end), start, end, pieces), end})
-    spans = itertools.pairwise(bounds)
+    spans: list[tuple[int, int]] = []
+    each = pieces // len(work.stretches)
+    for start, end in work.stretches:
+        cuts = splits(mapped(work.path, end), start, end, each) if each > 1 else ()
+        spans += itertools.pairwise(sorted({start, *cuts, end}))
     return tuple(Range(str(work.path), work.path.name, a, b, n << 40) for n, (a, b) in enumerate(spans))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
-from unshard.sync.follow import Ddl, Log, Rows, next_work
+from unshard.sync.follow import Ddl, Log, Rows, coalesced, next_work
 from unshard.target.receipts import OpenBatch
 
 WHOLE = 1 << 62
@@ -25,6 +25,20 @@ def rows_again(log: Log, batch: OpenBatch, source: str) -> Rows:
         raise _differs(batch, source)
     # the checkpoint may lie before moves that were never saved, and with it its GTIDs
     return replace(work, end=Location(batch.end, batch.plan["end_gtid"]))
+
+
+def stretches_again(log: Log, batch: OpenBatch, source: str) -> list[Rows]:
+    """The same for a batch with statements between its rows: its stretches, in their order; at least one."""
+    found: list[Rows] = []
+    file = batch.plan["ranges"][0][0]
+    for start, end in coalesced((start, end) for _, start, end in batch.plan["ranges"]):
+        work = next_work(log, Location(Position(file, start)), Position(file, end), WHOLE, source)
+        if not isinstance(work, Rows) or work.end.position != Position(file, end):
+            raise _differs(batch, source)
+        found.append(work)
+    if found[-1].end.position != batch.end:
+        raise _differs(batch, source)
+    return [*found[:-1], replace(found[-1], end=Location(batch.end, batch.plan["end_gtid"]))]
 
 
 def statement_again(log: Log, batch: OpenBatch, begin: Position, gtid: str, source: str) -> Ddl:

@@ -1,5 +1,8 @@
 """Read again what was held for a sharding DDL: batches over an old range with only the tables of its group let through.
 
+A batch takes as many stretches of rows as fit, over the statements and the rows of others between them: of each table
+what lies in its window. So a DDL that shards meet one by one, with rows between, costs one batch and not one a shard.
+
 | it dies | then |
 |---|---|
 | before a batch of it is open, or nothing of it is applied | the group's row tells how far it has come; from there |
@@ -10,12 +13,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
-from unshard.model.table import TableName
+from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.follow import Complete, Log, Rows, Work, next_work
@@ -25,14 +29,38 @@ from unshard.sync.leave_out import as_kept, leave_out, take_up
 from unshard.sync.ledger import Account
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import look_back, no_prepare, rows_of
+from unshard.sync.reread import WHOLE, stretches_again
 from unshard.sync.safe_mode import check_repeatable
 from unshard.sync.standing import Standing
 from unshard.sync.tables import TableRules
 from unshard.target.operators import Operator
 from unshard.target.receipts import OpenBatch
 
-WHOLE = 1 << 62
+MOST_STRETCHES = 256
+"""What one look at the log passes at the most, so that a stop is seen soon and a plan stays small."""
 Applied = Callable[[BatchPlan, Rows], Account]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows that are read again in one batch, and the tables that are let through, with their structure there."""
+
+    rows: Rows
+    let: Mapping[TableName, Table]
+
+    def takes(self, more: Found, budget: int) -> bool:
+        """Whether the batch can take more: of one form, and each table as it is."""
+        mine, other = self.rows, more.rows
+        return (
+            mine.path == other.path
+            and not (mine.xid or other.xid)
+            and mine.extent.partial_images == other.extent.partial_images
+            and mine.size + other.size <= budget
+            and all(self.let.get(name, table) == table for name, table in more.let.items())
+        )
+
+    def and_then(self, more: Found) -> Found:
+        return Found(self.rows.and_then(more.rows), {**self.let, **more.let})
 
 
 @dataclass(slots=True)
@@ -47,18 +75,15 @@ class Resyncer:
     applied: Applied
 
     def step(self, group: ShardingGroup, log: Log, budget: int, operators: Iterable[Operator]) -> None:
-        """The next stretch of the group's re-sync: at most one batch."""
+        """The next batch of the group's re-sync, or what there is to pass before it."""
         at = self.standing.at
         resync = group.resync(at)
         assert resync is not None
-        work = next_work(log, resync.begin, resync.end.position, budget, self.source)
-        end = work.end if work is not None else resync.end
-        rows = self._rows(work, log, resync.begin.position)
-        tables = self._tables(rows, resync, group) if rows is not None else ()
-        after = group.resynced(end, at)
-        if rows is None or not tables:
+        found, after = self._find(group, log, budget)
+        if found is None:
             self._come_to(group, after)
             return
+        rows, tables = found.rows, self._tables(found, resync)
         journal = self.standing.journal
         exact = self.standing.delivery.exactly_once
         safe = not exact or bool(self.standing.safe.reasons(rows.begin, time.monotonic()))
@@ -70,7 +95,7 @@ class Resyncer:
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
         if exact:
             form = {**plan.to_json(), "xid": rows.xid, "group": [group.target.schema, group.target.table]}
-            journal.open(Location(rows.begin, resync.begin.gtid), end, form, plan.shape.partitions)
+            journal.open(Location(rows.begin), rows.end, form, plan.shape.partitions)
             self._close(plan, rows, after)
         else:
             account = self.applied(replace(plan, receipts=False), rows)
@@ -84,17 +109,49 @@ class Resyncer:
         """
         group = self.groups.keeper.group(TableName(*batch.plan["group"]))
         resync = group.resync(self.standing.at)
-        work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
-        found = self._rows(work, log, resync.begin.position) if resync is not None else None
-        if resync is None or found is None or found.end.position != batch.end:
+        found = self._found_again(batch, log, resync, group) if resync is not None else None
+        if resync is None or found is None:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
-        end = Location(batch.end, batch.plan["end_gtid"])
-        rows = replace(found, end=end)
-        tables = as_kept(self._tables(rows, resync, group), batch.plan)
+        rows = found.rows
+        tables = as_kept(self._tables(found, resync), batch.plan)
         journal = self.standing.journal
         plan = self.planner.plan_again(rows, tables, journal.epoch, batch.batch_id, batch.plan)
         plan = take_up(plan, rows, operators, batch.plan, journal)
-        self._close(plan, rows, group.resynced(end, self.standing.at))
+        self._close(plan, rows, group.resynced(rows.end, self.standing.at))
+
+    def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[Found | None, ShardingGroup]:
+        """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
+        at, left = self.standing.at, budget
+        found: Found | None = None
+        for _ in range(MOST_STRETCHES):
+            resync = group.resync(at)
+            if resync is None or left <= 0:
+                break
+            work = next_work(log, resync.begin, resync.end.position, left, self.source)
+            rows = self._rows(work, log, resync.begin.position)
+            let = self.groups.again(resync, group, rows) if rows is not None else {}
+            if rows is not None and let:
+                more = Found(rows, let)
+                if found is not None and not found.takes(more, budget):
+                    break
+                found = found.and_then(more) if found is not None else more
+            left -= rows.size if rows is not None else 0
+            group = group.resynced(work.end if work is not None else resync.end, at)
+        return found, group
+
+    def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> Found | None:
+        """The same for a batch that is open; None where the log has something else there."""
+        if batch.plan.get("xid"):
+            work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
+            rows = self._rows(work, log, resync.begin.position)
+            if rows is None or rows.end.position != batch.end:
+                return None
+            rows = replace(rows, end=Location(batch.end, batch.plan["end_gtid"]))
+            return Found(rows, self.groups.again(resync, group, rows))
+        parts = [
+            Found(rows, self.groups.again(resync, group, rows)) for rows in stretches_again(log, batch, self.source)
+        ]
+        return reduce(Found.and_then, parts)
 
     def _close(self, plan: BatchPlan, rows: Rows, after: ShardingGroup) -> None:
         """What is passed over here was counted when it was read first."""
@@ -122,21 +179,29 @@ class Resyncer:
             raise no_prepare(work, self.source)
         return rows_of(log, found, work.begin, work.end, work.completed.timestamp, self.source)
 
-    def _tables(self, rows: Rows, resync: Resync, group: ShardingGroup) -> tuple[TablePlan, ...]:
-        begin = Location(rows.begin, resync.begin.gtid)
-        let = self.groups.again(resync, group, begin, rows.end)
-        let = {name: table for name, table in let.items() if name in rows.extent.tables}
-        if not let:
-            return ()
+    def _tables(self, found: Found, resync: Resync) -> tuple[TablePlan, ...]:
+        """The plans of what is let through, each with its window where that is not all of the rows."""
+        rows = found.rows
         old = TableRules(
             self.source,
             self.rules.allow,
             self.rules.router,
             self.rules.mapper,
-            let.__getitem__,
+            found.let.__getitem__,
             self.rules.targets,
             {},
             self.rules.events,
             self.rules.row_filters,
         )
-        return old.plans(let, rows.begin, partial_images=rows.extent.partial_images)
+        plans = old.plans(found.let, rows.begin, partial_images=rows.extent.partial_images)
+        return tuple(_within(plan, resync.windows[plan.table.name], rows) for plan in plans)
+
+
+def _within(plan: TablePlan, window: tuple[Location, Location], rows: Rows) -> TablePlan:
+    """An edge that lies before the rows, or behind them, is not named: a crash may move it there."""
+    first, last = (edge.position for edge in window)
+    return replace(
+        plan,
+        after=first if first > rows.begin else None,
+        until=last if last < rows.end.position else None,
+    )

@@ -142,7 +142,7 @@ class RowBatches:
         except UnshardError as error:
             raise located(plan, error).at(source=self.standing.source, position=where.position) from error
         seconds = time.monotonic() - begun
-        self.flow = self.flow.after(work.extent.size, seconds)
+        self.flow = self.flow.after(work.size, seconds)
         self.standing.meter.batch_seconds.observe(seconds)
         total, skipped = balance(reports, shuffled=plan.shuffled, row_events=plan.row_events, where=where)
         targets = plan.targets()
@@ -152,7 +152,7 @@ class RowBatches:
                 log = logger("sync", source=self.standing.source, table=name, binlog=str(where.position))
                 log.warning("changes found no row", changes=entry.missing, one_of_them=entry.example)
         account = Account(named, by_rule(skipped, self.rules.passes_over))
-        counts = {"transactions": work.extent.transactions, "size": work.extent.size}
+        counts = {"transactions": work.extent.transactions, "size": work.size}
         self.standing.meter.applied(account, work.extent.last_timestamp, time.monotonic(), **counts)
         self.standing.meter.spent(report.seconds for report in reports)
         return account
