@@ -10,6 +10,9 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from shard_terms import Terms
+from unshard.model.table import TableName
+
 KINDS: Mapping[str, tuple[str, ...]] = {
     "INT": ("0", "1", "-7", "2147483647"),
     "BIGINT": ("0", "1", "-7", "2147483648"),
@@ -56,12 +59,13 @@ class Version:
 
 @dataclass
 class Shard:
-    """One source table. `ids` are its rows."""
+    """One source table. `ids` are its rows; `born` is the shard's own name where `name` is a copy's."""
 
     source: str
     target: str
     name: str
     version: int = 0
+    born: str = ""
     ids: list[int] = field(default_factory=list)
 
 
@@ -75,8 +79,8 @@ class Step:
 
 @dataclass
 class RandomShards:
-    """`schema` has the shards, `kept` copies of what is dropped or emptied, which is not migrated. `never` are ids of
-    rows that were prepared and rolled back: the log has them all the same.
+    """`<schema>_1` … have the shards, `<schema>_kept` copies of what is dropped or emptied, which is not migrated.
+    `never` are ids of rows that were prepared and rolled back: the log has them all the same.
 
     Targets are `t` and `u`, of all sources, and `o_<source>` of one table each.
     """
@@ -84,14 +88,15 @@ class RandomShards:
     chosen: random.Random
     sources: tuple[str, ...]
     schema: str
-    kept: str
+    terms: Terms = field(default_factory=Terms)
     shards: list[Shard] = field(default_factory=list)
     graves: list[Shard] = field(default_factory=list)
     gone: list[Shard] = field(default_factory=list)
     versions: dict[str, list[Version]] = field(default_factory=dict)
-    names: dict[str, set[str]] = field(default_factory=dict)
+    names: dict[str, set[TableName]] = field(default_factory=dict)
     never: set[int] = field(default_factory=set)
     _count: int = 0
+    _tables: int = 0
     _prepared: dict[str, range] = field(default_factory=dict)
     _xa: dict[str, tuple[str, set[str]]] = field(default_factory=dict)
 
@@ -202,13 +207,32 @@ class RandomShards:
     def _alter(self, shard: Shard) -> Iterator[Step]:
         yield from self._free(shard)
         shard.version += 1
-        text = self._at(shard).change.format(shard.name)
+        change = self._at(shard).change
+        text = change.format(shard.name)
         way = self.chosen.random()
+        if self.terms.ghosts and way > 0.5 and change.startswith("ALTER") and "RENAME" not in change:
+            yield from self._ghost(shard, change)
+            return
         if way < 0.2:
-            text = text.lower()
+            text = change.lower().format(shard.name)
         elif way < 0.4:
             text = text.replace(" ", "  /* same */ ", 2)
         yield Step(shard.source, (text,))
+
+    def _ghost(self, shard: Shard, change: str) -> Iterator[Step]:
+        """The statement as gh-ost brings it."""
+        schema, name = shard.name.split(".")
+        ghost, old = (f"{schema}.`_{name[1:-1]}_{end}`" for end in ("gho", "del"))
+        before, after = (self.versions[shard.target][n].columns for n in (shard.version - 1, shard.version))
+        both = ", ".join(["id", "v", *(c.name for c in after if c.kind and c.name in {one.name for one in before})])
+        for text in (
+            f"CREATE TABLE {ghost} LIKE {shard.name}",
+            change.format(ghost),
+            f"INSERT INTO {ghost} ({both}) SELECT {both} FROM {shard.name}",
+            f"RENAME TABLE {shard.name} TO {old}, {ghost} TO {shard.name}",
+            f"DROP TABLE {old}",
+        ):
+            yield Step(shard.source, (text,))
 
     def _change(self, last: Version) -> Version:
         columns, keys = list(last.columns), dict(last.keys)
@@ -292,7 +316,7 @@ class RandomShards:
             yield Step(shard.source, (self._at(shard).create(shard.name),))
 
     def _rename(self, shard: Shard) -> Iterator[Step]:
-        if shard.target[0] == "o":
+        if shard.target[0] == "o" or self.terms.mapped:
             return
         yield from self._free(shard)
         old, shard.name = shard.name, self._name(shard.target)
@@ -315,7 +339,8 @@ class RandomShards:
 
     def _bury(self, shard: Shard) -> Iterator[Step]:
         yield from self._free(shard)
-        grave = Shard(shard.source, shard.target, f"`{self.kept}`.`g{self._next()}`", shard.version)
+        copy = f"`{self.schema}_kept`.`g{self._next()}`"
+        grave = Shard(shard.source, shard.target, copy, shard.version, shard.name)
         self.graves.append(grave)
         yield Step(shard.source, (f"CREATE TABLE {grave.name} LIKE {shard.name}",))
         columns = ", ".join(["id", "v", *(c.name for c in self._at(shard).columns if c.kind)])
@@ -327,9 +352,12 @@ class RandomShards:
         return self.shards[-1]
 
     def _name(self, target: str) -> str:
-        name = f"{target}_{self._next()}"
+        self._tables += 1
+        name = TableName(f"{self.schema}_{self.chosen.randint(1, self.terms.schemas)}", f"{target}_{self._tables}")
+        if self.terms.folded and target[0] != "o" and self.chosen.random() < 0.5:
+            name = TableName(name.schema, name.table.upper())
         self.names.setdefault(target, set()).add(name)
-        return f"`{self.schema}`.`{name}`"
+        return name.quoted
 
     def _of(self, target: str) -> list[Shard]:
         return [shard for shard in self.shards if shard.target == target]

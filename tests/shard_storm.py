@@ -1,99 +1,38 @@
-"""A sharded task in threads that die, each on its own, at random durable writes, while random shards live upstream."""
+"""A sharded task whose subtasks die, freeze and are taken over at random moments, while random shards live upstream."""
 
 from __future__ import annotations
 
 import random
 import re
 import subprocess
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
-from pyspark.sql import SparkSession
-
-from random_shards import RandomShards, Step
-from task_runs import TaskFiles, newest, wait_until
-from unshard.config.files import load_source, load_task
-from unshard.config.subtask import SubtaskConfig, plan_subtasks
-from unshard.model.position import Location
+from random_shards import RandomShards, Shard, Step
+from shard_terms import Terms
+from task_runs import TaskFiles, wait_until
 from unshard.model.table import TableName
-from unshard.mysql.endpoint import to_endpoint
-from unshard.relay.unit import RelayUnit
-from unshard.sync import groups, journal, statement
-from unshard.sync import unit as sync_unit
 from unshard.testing.binlog_count import RowEvent, exactly_once, row_events
 from unshard.testing.throwaway import ThrowawayServer
-from unshard.worker.build import build_subtask
-from unshard.worker.subtask import Subtask
 
 STEPS = 60
-DRIVERS = (groups, journal, statement, sync_unit)
+IN_STEP_SECONDS = 240
 
 
-class Died(BaseException):
-    """In the place of a SIGKILL: nothing of the driver handles it."""
+class Life(AbstractContextManager["Life"], Protocol):
+    """The task at work; one of its sources is disturbed now and then."""
 
-
-@dataclass
-class Host:
-    """One source's subtask, begun anew whenever it has died. `fuse` counts the crash points to the next death."""
-
-    config: SubtaskConfig
-    spark: SparkSession
-    chosen: random.Random
-    stop: threading.Event = field(default_factory=threading.Event)
-    fuse: int = 0
-    deaths: list[str] = field(default_factory=list)
-    error: BaseException | None = None
-    subtask: Subtask | None = None
-
-    def __post_init__(self) -> None:
-        self.thread = threading.Thread(target=self._live, name=f"host {self.config.source_id}")
-
-    def reach(self, place: str) -> None:
-        if self.fuse and self.subtask is not None and self.subtask.unit == "sync":
-            self.fuse -= 1
-            if not self.fuse:
-                self.deaths.append(place)
-                raise Died
-
-    def is_at(self, server: ThrowawayServer) -> bool:
-        if self.error is not None:
-            raise self.error
-        sync = self.subtask.sync if self.subtask is not None else None
-        at = sync.meter.location if sync is not None else None
-        return at is not None and at.position >= newest(server)
-
-    def _relay(self, start: Location | None, upstream: str) -> RelayUnit:
-        source = self.config.source
-        folder = Path(source.relay_dir) / source.source_id
-        return RelayUnit(source, to_endpoint(source.database), folder, start, upstream=upstream)
-
-    def _live(self) -> None:
-        while not self.stop.is_set() and self.error is None:
-            try:
-                self.subtask = build_subtask(self.config, self.spark, self._relay)
-                assert self.subtask.sync is not None
-                self.subtask.sync.run_batch = self._some_twice(self.subtask.sync.run_batch)
-                self.subtask.run(self.stop)
-            except Died:
-                continue
-            except BaseException as error:  # noqa: BLE001 — told by whoever waits
-                self.error = error
-
-    def _some_twice(self, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """As Spark does where a task is tried again, or by two at once."""
-
-        def run_batch(plan: Any) -> Any:
-            if self.chosen.random() < 0.15:
-                run(plan)
-            return run(plan)
-
-        return run_batch
+    @property
+    def told(self) -> list[str]: ...
+    def disturb(self) -> None: ...
+    def check(self) -> None: ...
+    def in_sync(self) -> bool: ...
+    def caught_up(self) -> bool: ...
 
 
 @dataclass
@@ -105,72 +44,36 @@ class Storm:
     sources: Mapping[str, ThrowawayServer]
     target: ThrowawayServer
     folder: Path
+    terms: Terms
     steps: int = STEPS
 
     def __post_init__(self) -> None:
         self.chosen = random.Random(self.seed)
         for server in self.sources.values():
-            server.run(f"CREATE DATABASE {self.name}", f"CREATE DATABASE {self.name}_kept")
-        self.life = RandomShards(self.chosen, tuple(self.sources), self.name, f"{self.name}_kept")
+            for end in ("kept", *range(1, self.terms.schemas + 1)):
+                server.run(f"CREATE DATABASE {self.name}_{end}")
+        self.life = RandomShards(self.chosen, tuple(self.sources), self.name, self.terms)
         for step in self.life.begin():
             self._do(step)
 
-    def files(self) -> TaskFiles:
-        routes = {
-            name: {
-                "schema-pattern": self.name,
-                "table-pattern": f"{name}_*",
-                "target-schema": f"{self.name}_all",
-                "target-table": name,
-            }
-            for name in "tu"
-        }
-        keys = {"shard-mode": "pessimistic", "routes": routes}
-        syncer = {"compact": False, "batch": 3}
-        args = (self.folder, self.name, self.sources, self.target, (self.name,), keys, {"route-rules": ["t", "u"]})
-        return TaskFiles(*args, syncer=syncer).write()
+    def run(self, at_work: Callable[[TaskFiles], Life], often: float = 0.12) -> list[str]:
+        """All of it; gives what happened to it. Raises AssertionError where the target is not what it must be.
 
-    def run(self, spark: SparkSession) -> list[str]:
-        """All of it; gives where it died. Raises AssertionError where the target is not what it must be."""
-        files = self.files()
-        configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
-        self.hosts = {
-            config.source_id: Host(config, spark, random.Random(f"{self.seed} {config.source_id}"))
-            for config in configs
-        }
-        threads = {host.thread.name: host for host in self.hosts.values()}
-        before = {module: module.reach for module in DRIVERS}  # type: ignore[attr-defined]
-
-        def reach(place: str) -> None:
-            host = threads.get(threading.current_thread().name)
-            if host is not None:
-                host.reach(place)
-
-        try:
-            for module in DRIVERS:
-                module.reach = reach  # type: ignore[attr-defined]
-            for host in self.hosts.values():
-                host.thread.start()
-            wait_until(self._in_sync, "in sync")
+        `often` is the share of steps behind which a source is disturbed.
+        """
+        files = self.terms.files(self.folder, self.name, self.sources, self.target)
+        with at_work(files) as hosts:
+            wait_until(hosts.in_sync, "in sync", IN_STEP_SECONDS)
             for step in self.life.steps(self.steps):
                 self._do(step)
                 if self.chosen.random() < 0.3:
                     time.sleep(self.chosen.random() * 0.4)
-                if self.chosen.random() < 0.12:
-                    self.chosen.choice(list(self.hosts.values())).fuse = self.chosen.randint(1, 12)
-                self._check()
-            wait_until(self._in_step, "in step", 120)
-        finally:
-            for host in self.hosts.values():
-                host.fuse = 0
-                host.stop.set()
-            for host in self.hosts.values():
-                host.thread.join()
-            for module, own in before.items():
-                module.reach = own  # type: ignore[attr-defined]
-        self._check()
+                if self.chosen.random() < often:
+                    hosts.disturb()
+                hosts.check()
+            wait_until(lambda: hosts.caught_up() and not self._held() and not self._locks(), "in step", IN_STEP_SECONDS)
         self._proof()
-        return [place for host in self.hosts.values() for place in host.deaths]
+        return hosts.told
 
     def _do(self, step: Step) -> None:
         connection = self.sources[step.source].connection()
@@ -182,19 +85,6 @@ class Storm:
                     error.add_note(text)
                     raise
         connection.close()
-
-    def _check(self) -> None:
-        for host in self.hosts.values():
-            if host.error is not None:
-                raise host.error
-
-    def _in_sync(self) -> bool:
-        self._check()
-        return all(host.subtask is not None and host.subtask.unit == "sync" for host in self.hosts.values())
-
-    def _in_step(self) -> bool:
-        there = all(self.hosts[name].is_at(server) for name, server in self.sources.items())
-        return there and not self._held() and not self._locks()
 
     def _held(self) -> int:
         ((count,),) = self.target.query(f"SELECT COUNT(*) FROM `meta_{self.name}`.`{self.name}_syncer_sharding_meta`")
@@ -212,12 +102,13 @@ class Storm:
             found = self._statements(merged)
             lacks = [version.change for version in versions[1:]]
             assert len(found) == len(lacks), "\n".join([str(merged), *lacks, "but the target has", *found])
-            for server in self.sources.values():
-                names = [TableName(self.name, name) for name in self.life.names[target]]
-                for event, times in row_events(server, names).items():
+            for source, server in self.sources.items():
+                for event, times in row_events(server, list(self.life.names[target])).items():
                     if event.kind == "INSERT" and int(event.after[0]) in self.life.never:
                         continue
-                    changes[replace(event, table=merged)] += times
+                    changes[self._moved(event, source, merged)] += times
+        if not self.terms.exact:
+            return
         there = row_events(self.target, [self._merged(target) for target in self.life.versions])
         against = exactly_once(_split(changes), _split(there))
         assert not against, "\n".join(against)
@@ -226,7 +117,13 @@ class Storm:
     def _merged(self, target: str) -> TableName:
         if target[0] != "o":
             return TableName(f"{self.name}_all", target)
-        return TableName(self.name, *self.life.names[target])
+        (name,) = self.life.names[target]
+        return name
+
+    def _moved(self, event: RowEvent, source: str, merged: TableName) -> RowEvent:
+        bits = self.terms.bits(list(self.sources), source, event.table)
+        before, after = ((str(bits | int(i[0])), *i[1:]) if i else () for i in (event.before, event.after))
+        return RowEvent(merged, event.kind, before, after)
 
     def _same_rows(self, target: str, merged: TableName) -> None:
         columns = [
@@ -241,7 +138,7 @@ class Storm:
         assert columns == ["id", "v", *(column.name for column in last.columns)]
         listed = ", ".join(columns)
         wanted = [
-            row
+            (self._bits(shard) | row[0], *row[1:])
             for shard in (*self.life.shards, *self.life.graves)
             if shard.target == target
             for row in self.sources[shard.source].query(f"SELECT {listed} FROM {shard.name}")
@@ -249,6 +146,10 @@ class Storm:
         there = self.target.query(f"SELECT {listed} FROM {merged.quoted}")
         lost, made = Counter(wanted) - Counter(there), Counter(there) - Counter(wanted)
         assert not lost and not made, f"{merged}: lost {lost}\nmade up {made}"
+
+    def _bits(self, shard: Shard) -> int:
+        name = TableName(*(part.strip("`") for part in (shard.born or shard.name).split(".")))
+        return self.terms.bits(list(self.sources), shard.source, name)
 
     def _statements(self, merged: TableName) -> list[str]:
         files = sorted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from unshard.ddl.context import Context
@@ -42,6 +44,8 @@ def test_a_change_of_a_mapped_column_is_refused(column: Column | None) -> None:
 
 def test_other_columns_change_and_tables_come_and_go() -> None:
     check("alter table t_1 modify v bigint", {"t_1": table("t_1", V, ID)})
+    as_mysql_tells_it = table("t_1", V, replace(ID, definition="bigint"))
+    check("alter table t_1 modify v bigint", {"t_1": as_mysql_tells_it})
     check("drop table t_1", {"t_1": None})
     check("create table t_9 (id int)", {"t_9": table("t_9", V)})
     check("truncate t_1", {})

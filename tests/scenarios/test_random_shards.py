@@ -1,8 +1,9 @@
-"""Random life of shards under a task whose subtasks die at any durable write: nothing lost, doubled or altered."""
+"""Random life of shards under a task whose subtasks end at any durable write: nothing lost, doubled or altered."""
 
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from pathlib import Path
@@ -10,13 +11,23 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from shard_hosts import Hosts
+from shard_processes import Processes
 from shard_storm import STEPS, Storm
+from shard_terms import Terms
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
+FEW = 9
+TERMS = {
+    7: Terms(schemas=2, ghosts=True),
+    8: Terms("at-least-once", folded=True, mapped=True, compact=True),
+}
 
 
+@pytest.mark.parametrize("seed", TERMS, ids=lambda seed: TERMS[seed].delivery)
 def test_random_shards(
+    seed: int,
     spark: SparkSession,
     source_server: MariadbServer,
     second_source: MariadbServer,
@@ -24,19 +35,29 @@ def test_random_shards(
     schema: str,
     tmp_path: Path,
 ) -> None:
-    """With UNSHARD_FUZZ_SECONDS new seeds for so long; a finding tells its seed."""
+    """With UNSHARD_FUZZ_SECONDS new seeds for so long, from UNSHARD_FUZZ_SEED on; a finding tells its seed.
+
+    With UNSHARD_FUZZ_PROCESSES too, each source has a process of its own.
+    """
     seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
-    seed = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or (int(time.time()) if seconds else 7)
+    sources = {"s1": source_server, "s2": second_source}
+    if not seconds:
+        Storm(seed, schema, sources, target_server, tmp_path, TERMS[seed], FEW).run(
+            lambda files: Hosts(files, spark, seed), 0.3
+        )
+        return
+    processes = bool(os.environ.get("UNSHARD_FUZZ_PROCESSES"))
     ended = time.monotonic() + seconds
-    while True:
-        sources = {"s1": source_server, "s2": second_source}
-        name = f"{schema}_{seed}"
+    seed = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or int(time.time())
+    while time.monotonic() < ended:
+        name, terms = f"{schema}_{seed}", Terms.drawn(random.Random(seed))
         try:
-            deaths = Storm(seed, name, sources, target_server, tmp_path / name, STEPS if seconds else 20).run(spark)
+            storm = Storm(seed, name, sources, target_server, tmp_path / name, terms, STEPS)
+            told = storm.run(
+                lambda files, seed=seed: Processes(files, seed) if processes else Hosts(files, spark, seed)
+            )
         except BaseException as error:
-            error.add_note(f"seed {seed}")
+            error.add_note(f"seed {seed} {terms}")
             raise
-        sys.stderr.write(f"seed {seed} died at {deaths}\n")
-        if time.monotonic() >= ended:
-            return
+        sys.stderr.write(f"seed {seed} {terms}: {told}\n")
         seed += 1

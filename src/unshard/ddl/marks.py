@@ -10,6 +10,7 @@ The rows on the target carry the old form, and no statement of the log makes the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import Changes
 from unshard.errors import SyncError
 from unshard.model.table import Column, Table, TableName
+from unshard.mysql.types import INTEGERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Marks:
 
 
 MarksOf = Callable[[TableName], Marks]
+_WIDTH = re.compile(r"\(\d+\)")
 
 
 def unmarked(_: TableName) -> Marks:
@@ -73,4 +76,8 @@ def check_marks(
 
 
 def _column(table: Table, name: str) -> Column | None:
-    return next((column for column in table.columns if column.name.lower() == name.lower()), None)
+    """Without the width that MariaDB shows an integer with, and MySQL does not: `after` is as the target tells it."""
+    found = next((column for column in table.columns if column.name.lower() == name.lower()), None)
+    if found is None or found.type not in INTEGERS:
+        return found
+    return replace(found, definition=_WIDTH.sub("", found.definition))
