@@ -50,11 +50,12 @@ REFUSED = 3
 
 @dataclass
 class Process:
-    """One life of a source's process."""
+    """One life of a source's process, which owns the source once its epoch is higher than `since`."""
 
     files: TaskFiles
     source: str
     number: int
+    since: int = 0
     crash_at: str = ""
 
     def __post_init__(self) -> None:
@@ -108,28 +109,33 @@ class Processes:
         self.chosen = random.Random(self.seed)
         self.running = {source: Process(self.files, source, 0) for source in self.files.sources}
 
+    def _begin(self, source: str, number: int, crash_at: str = "") -> None:
+        self.running[source] = Process(self.files, source, number, self._epoch(source), crash_at)
+
     def disturb(self) -> None:
         source = self.chosen.choice(list(self.running))
         process = self.running[source]
         if process.ended is not None or process.crash_at or process in [one for one, _ in self.asleep]:
             return
+        if self._epoch(source) == process.since:
+            return  # one that sleeps before it has begun would wake as the newer one
         way = self.chosen.choice(("kill", "crash", "freeze", "supersede"))
         self.told.append(f"{way} {source}")
         if way == "kill":
             process.kill()
-            self.running[source] = Process(self.files, source, process.number)
+            self._begin(source, process.number)
         elif way == "crash":
             process.kill()
             place = f"{self.chosen.choice(PLACES)}:{self.chosen.randint(1, 4)}"
             self.told.append(place)
-            self.running[source] = Process(self.files, source, process.number, place)
+            self._begin(source, process.number, place)
         else:
             process.send(signal.SIGSTOP)
             if way == "freeze":
                 self.asleep.append((process, time.monotonic() + 4 * self.chosen.random()))
             else:
                 self.superseded.append((process, self._epoch(source)))
-                self.running[source] = Process(self.files, source, process.number + 1)
+                self._begin(source, process.number + 1)
 
     def check(self) -> None:
         """Begin anew what has died, wake what slept. Raises AssertionError where a process ended otherwise."""
@@ -137,7 +143,7 @@ class Processes:
             if process.ended is not None:
                 assert process.crash_at and process.ended == -signal.SIGKILL, f"{process.ended}: {process.text}"
                 process.kill()
-                self.running[source] = Process(self.files, source, process.number)
+                self._begin(source, process.number)
         for process, due in self.asleep:
             if time.monotonic() >= due:
                 process.send(signal.SIGCONT)

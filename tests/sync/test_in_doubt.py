@@ -9,7 +9,7 @@ import MySQLdb
 import pytest
 
 from row_batches import END, Target
-from unshard.errors import TargetError
+from unshard.errors import SyncError, TargetError
 from unshard.model.change import Op
 from unshard.model.position import Location
 from unshard.model.table import TableName
@@ -72,3 +72,11 @@ def test_what_is_owed_is_added_once_where_the_answer_of_a_move_is_lost(place: Ta
     assert place.server.query(f"SELECT name, rule, changes, events FROM {place.meta.left_out}") == [
         ("other.t", "block-allow-list", 0, 3)
     ]
+
+
+def test_without_a_receipt_nothing_is_written_for_a_source_that_was_taken_over(place: Target) -> None:
+    plan = replace(place.batch(Shape(1, 100)), receipts=False)
+    place.server.run(f"UPDATE {place.meta.batch} SET epoch = epoch + 1")
+    with pytest.raises(SyncError, match="SYNC-001"):
+        place.run(plan, CHANGES)
+    assert place.rows("t") == []

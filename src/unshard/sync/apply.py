@@ -25,7 +25,7 @@ from unshard.sync.throttle import Pacer
 from unshard.target.error_values import CUT, query, query_with_error_values
 from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
-from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied
+from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, owns
 from unshard.target.retrying import on_target
 from unshard.target.writer import KeptWriter, packet_limit
 
@@ -219,6 +219,9 @@ def _begin(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> int:
     """Begin the transaction with its receipt; 0. Or none, and the change before which all of it is applied already."""
     connection.query(b"BEGIN")
     if not plan.receipts:
+        if not owns(connection, plan.meta, plan.source, plan.epoch):
+            connection.query(b"ROLLBACK")
+            raise SyncError(FENCED_OUT, _where(plan))
         return 0
     before = Applied(piece.number - 1, piece.start)
     after = Applied(piece.number) if piece.last else Applied(piece.number - 1, piece.end)

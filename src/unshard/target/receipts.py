@@ -158,6 +158,13 @@ def hold(cursor: Any, meta: MetaTables, source: str, epoch: int) -> None:
     _own_or_rollback(cursor, source)
 
 
+def owns(connection: Any, meta: MetaTables, source: str, epoch: int) -> bool:
+    """Whether this driver still owns the source, for what is written without a receipt; nothing is locked by it."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {meta.batch} WHERE source = %s AND epoch = %s", (source, epoch))
+        return cursor.fetchone() is not None
+
+
 def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int) -> Applied:
     """How far the partition is in this batch. Raises SyncError for a zombie."""
     with connection.cursor() as cursor:
