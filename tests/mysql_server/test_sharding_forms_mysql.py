@@ -123,6 +123,30 @@ def test_statements_that_make_and_drop_several_shards(
         assert shards.merged_rows() == sorted([*gone, *shards.expected()])
 
 
+def test_a_check_that_bears_the_name_of_its_shard(
+    spark: SparkSession, mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
+) -> None:
+    """No statement drops it on all: an event filter leaves them out, and a human drops the target's."""
+    drops = {"schema-pattern": f"{schema}_s", "sql-pattern": ["DROP\\s+CHECK"], "action": "Ignore"}
+    instance = {"route-rules": ["fold"], "filter-rules": ["drops"]}
+    shards = Shards(
+        schema, {"s1": mysql_source}, mysql_target, tmp_path, keys={"filters": {"drops": drops}}, instance=instance
+    )
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, "ADD COLUMN c INT NOT NULL DEFAULT 4, ADD CHECK (c < 1000)")
+        shards.settle(run)
+        for table in (0, 1):
+            shards.alter("s1", table, f"DROP CHECK t_{table}_chk_1")
+        shards.alter("s1", 0, "ADD COLUMN d INT")
+        mysql_target.run(f"ALTER TABLE {shards.merged} DROP CHECK t_chk_1")
+        shards.insert("s1", 1, 1, c="2000")
+        shards.alter("s1", 1, "ADD COLUMN d INT")
+        shards.settle(run)
+
+
 @pytest.mark.parametrize("folder", ["new_shards_before_and_after", "online_ddl_by_gh_ost"])
 def test_a_folder_between_mysql_servers(
     folder: str,

@@ -6,6 +6,8 @@ import os
 import random
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from shard_hosts import Hosts
 from shard_processes import Processes
-from shard_storm import STEPS, Storm
+from shard_storm import STEPS, Life, Storm
 from shard_terms import Terms
+from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -53,9 +56,10 @@ def test_random_shards(
         name, terms = f"{schema}_{seed}", Terms.drawn(random.Random(seed))
         try:
             storm = Storm(seed, name, sources, target_server, tmp_path / name, terms, STEPS)
-            told = storm.run(
-                lambda files, seed=seed: Processes(files, seed) if processes else Hosts(files, spark, seed)
-            )
+            life: Callable[[TaskFiles], Life] = partial(Hosts, spark=spark, seed=seed)
+            if processes:
+                life = partial(Processes, seed=seed)
+            told = storm.run(life, 0.3 if processes else 0.12)
         except BaseException as error:
             error.add_note(f"seed {seed} {terms}")
             raise
