@@ -11,9 +11,10 @@ import pytest
 from checked import found, mended, report_of, with_keys
 from task_runs import TaskFiles, newest, wait_until
 from unshard.checks import server as settings
-from unshard.checks.facts import SourceFacts, read_facts
+from unshard.checks.facts import LogFilters, SourceFacts, log_filters, read_facts
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
+from unshard.mysql.connection import session
 from unshard.mysql.flavour import Flavour
 from unshard.testing.servers import MariadbServer
 
@@ -103,11 +104,27 @@ def test_versions(facts: SourceFacts, flavour: Flavour, text: str, version: tupl
 
 def test_schemas_that_are_not_logged(facts: SourceFacts, schema: str) -> None:
     assert list(settings.binlog_db(facts)) == []
-    assert list(settings.binlog_db(replace(facts, logged=(schema, "other"), unlogged=("other",)))) == []
-    (other,) = settings.binlog_db(replace(facts, logged=("other",)))
+    assert list(settings.binlog_db(replace(facts, filters=LogFilters((schema, "other"), ("other",))))) == []
+    (other,) = settings.binlog_db(replace(facts, filters=LogFilters(("other",))))
     assert other.severity == "fail" and schema in other.short_error and "binlog_do_db" in other.instruction
-    (left_out,) = settings.binlog_db(replace(facts, unlogged=(schema,)))
+    (left_out,) = settings.binlog_db(replace(facts, filters=LogFilters(left=(schema,))))
     assert "binlog_ignore_db" in left_out.short_error
+
+
+def test_binlog_filters_that_cannot_be_asked_are_told(files: TaskFiles, changed_source: MariadbServer) -> None:
+    user = files.schemas[0]
+    changed_source.run(f"CREATE USER {user}@'%'", f"GRANT SELECT ON *.* TO {user}@'%'")
+    (server,) = files.sources.values()
+    asked = replace(server.endpoint, user=user)
+    with session(asked, "source") as connection:
+        filters = log_filters(connection)
+    changed_source.run(f"DROP USER {user}@'%'")
+    assert "denied" in filters.fault.lower() and not filters.taken
+
+
+def test_what_could_not_be_asked_is_a_warning(facts: SourceFacts) -> None:
+    (finding,) = settings.binlog_db(replace(facts, filters=LogFilters(fault="Access denied")))
+    assert finding.severity == "warn" and "Access denied" in finding.short_error
 
 
 def test_binlog_filters_are_read_from_the_server(files: TaskFiles, schema: str) -> None:

@@ -31,6 +31,11 @@ def test_no_secret_is_shown_and_all_else_is() -> None:
     assert hidden({"password": ""}) == {"password": ""}
 
 
+def test_no_secret_within_a_url_is_shown() -> None:
+    shown = hidden_text("spark: {remote: 'sc://h:15002/;user_id=u;token=s3cret'}\nstore: mysql://u:s3cret@h:1/d\n")
+    assert "s3cret" not in shown and "sc://h:15002/;user_id=u;token=******" in shown and "u:******@h:1/d" in shown
+
+
 def test_a_subtask_is_shown_without_its_secrets() -> None:
     task = load_task(EXAMPLES / "task.yaml")
     (first, _) = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])

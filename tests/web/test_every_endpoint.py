@@ -154,6 +154,12 @@ def test_a_verb_that_looks_with_one_body_and_changes_with_another(master: Face) 
     assert "there is no such source" not in master.client.post(verb, content=twice, headers=headers).text
 
 
+def test_a_viewer_has_no_server_logged_in_at(master: Face) -> None:
+    """A task file names hosts, and files that passwords are read from: who may only look gives the master none."""
+    task = yaml.safe_dump({"name": "t", "target-database": {"host": "h", "password": "file:/etc/hostname"}})
+    assert master.ask("POST", f"{PATH}/check-task", "vic", {"task": task}).status_code == 403
+
+
 def test_long_bodies_are_refused_everywhere(any_face: Face) -> None:
     for method, path, role in any_face.endpoints():
         if method != "GET":

@@ -28,10 +28,12 @@ class Request(Form):
 
 
 class CheckTask(Request):
-    """The checks before a start, nothing else. At most so many errors and warnings are told; `also`: opt-in items."""
+    """The checks before a start, nothing else. At most so many errors and warnings are told; `also`: opt-in items.
+
+    More than a look: the file names the servers that the master logs in at, and the files its passwords are read from.
+    """
 
     verb = "check-task"
-    needs = "viewer"
     task: str = Field(repr=False)
     err_cnt: int = Field(default=10, ge=0)
     warn_cnt: int = Field(default=10, ge=0)

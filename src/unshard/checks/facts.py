@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -39,6 +38,7 @@ _VARIABLES = (
     "partial_revokes", "lower_case_table_names", "sql_mode", "innodb_native_foreign_keys",
 )  # fmt: skip
 _SETTINGS = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _VARIABLES))})"
+_NO_SUCH_STATEMENT = 1064
 _FILTERS = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
 _ACTIONS = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
 _CASCADING = (
@@ -68,12 +68,20 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class LogFilters:
+    """The schemas of `binlog_do_db` and of `binlog_ignore_db`; `fault`: why the server could not be asked for them."""
+
+    taken: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFacts:
     """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
 
     `ghosts` are tables that online DDL is at work on, of tables that the task takes.
     `cascading` are tables with a foreign key that changes their rows by itself.
-    `logged` are the schemas of binlog_do_db, `unlogged` of binlog_ignore_db.
     """
 
     config: SubtaskConfig
@@ -83,8 +91,7 @@ class SourceFacts:
     targets: Mapping[TableName, TableName]
     extracted: Mapping[TableName, tuple[Extracted, ...]]
     fresh: bool
-    logged: tuple[str, ...] = ()
-    unlogged: tuple[str, ...] = ()
+    filters: LogFilters = LogFilters()
     start_fault: tuple[str, str] | None = None
     ghosts: tuple[TableName, ...] = ()
     cascading: frozenset[TableName] = frozenset()
@@ -201,7 +208,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     with session(end.endpoint, "source") as connection:
         everything = list_tables(connection, lambda name: True)
         cascading = frozenset(TableName(*name) for name in rows(connection, _CASCADING))
-        logged, unlogged = _log_filters(connection)
+        filters = log_filters(connection)
         fault = start_fault(connection, end.server, config) if fresh else None
     takes, helpers = taken(config), online_tables(config)
     listed = tuple(table for table in everything if takes(table.name))
@@ -217,23 +224,26 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         {name: router.route(name) for name in sorted(names)},
         {name: router.extracted(name, config.source_id) for name in names},
         fresh,
-        logged,
-        unlogged,
+        filters,
         fault,
         ghosts,
         cascading,
     )
 
 
-def _log_filters(connection: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The schemas of binlog_do_db and binlog_ignore_db; none where the account may not ask."""
+def log_filters(connection: Any) -> LogFilters:
+    """Asked by the statement of now, else by that of older servers; which one there is, the version doesn't tell."""
+    fault = ""
     for statement in _FILTERS:
-        with suppress(MySQLdb.Error):
+        try:
             found = rows(connection, statement)
-            if not found:
-                break
-            return tuple(filter(None, str(found[0][2]).split(","))), tuple(filter(None, str(found[0][3]).split(",")))
-    return (), ()
+        except MySQLdb.Error as error:
+            if error.args[0] != _NO_SUCH_STATEMENT or not fault:
+                fault = str(error.args[-1])
+            continue
+        taken, left = (tuple(filter(None, str(names).split(","))) for names in (found[0][2:4] if found else ("", "")))
+        return LogFilters(taken, left)
+    return LogFilters(fault=fault)
 
 
 def _fresh(endpoint: Endpoint, configs: Sequence[SubtaskConfig]) -> dict[str, bool]:

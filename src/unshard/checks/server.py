@@ -86,7 +86,15 @@ def binlog_db(source: SourceFacts) -> Iterator[Finding]:
         return name.lower() if folds else name
 
     needed = sorted({name.schema for name in source.tables})
-    logged, unlogged = set(map(fold, source.logged)), set(map(fold, source.unlogged))
+    filters = source.filters
+    if filters.fault:
+        yield Finding(
+            "warn",
+            f"it could not be asked whether changes of some schemas are not in the binlog: {filters.fault}",
+            "give the account REPLICATION CLIENT (MariaDB: BINLOG MONITOR), or see binlog_do_db and binlog_ignore_db "
+            "in the server's own file",
+        )
+    logged, unlogged = set(map(fold, filters.taken)), set(map(fold, filters.left))
     missing = [name for name in needed if (logged and fold(name) not in logged) or fold(name) in unlogged]
     if missing:
         names = ", ".join(missing)

@@ -13,6 +13,7 @@ from unshard.cli.stopping import stopped_by_signal
 from unshard.config.cipher import use_key
 from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
+from unshard.config.redact import hidden
 from unshard.config.secret import read_secret
 from unshard.log import configure
 from unshard.master.service import Master
@@ -21,8 +22,6 @@ from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
-
-_HIDDEN = ("token", "store-password")
 
 
 def run_master(file: Path | None, given: Mapping[str, Any], console: Console) -> None:
@@ -59,8 +58,8 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
 
 def shown(config: MasterConfig) -> dict[str, Any]:
     """The settings without what is secret."""
-    form = config.model_dump(mode="json", by_alias=True)
-    return {**form, **{name: "******" for name in _HIDDEN if form[name]}}
+    form: dict[str, Any] = hidden(config.model_dump(mode="json", by_alias=True))
+    return form
 
 
 def _store_url(config: MasterConfig) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from unshard.log.hide import without_credentials
+
 HIDDEN = "******"
 _SECRET = re.compile(
     r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|credential|ssl[-_]key[-_](bytes|base64)",
@@ -16,12 +18,12 @@ _SECRET = re.compile(
 
 
 def hidden(form: Any) -> Any:
-    """The same mappings and lists, with `******` for every secret that is set."""
+    """The same mappings and lists, with `******` for every secret that is set, by its key or within a URL."""
     if isinstance(form, dict):
         return {key: _shown(key, value) for key, value in form.items()}
     if isinstance(form, list | tuple):
         return [hidden(item) for item in form]
-    return form
+    return without_credentials(form) if isinstance(form, str) else form
 
 
 def hidden_text(text: str) -> str:

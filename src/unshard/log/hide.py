@@ -37,7 +37,7 @@ _CREDENTIALS = (
 def hide_credentials(log: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Passwords and tokens, wherever a server or a library put them into a text, become `******`."""
     del log, method
-    return {name: _each(value, _without_credentials) for name, value in event.items()}
+    return {name: _each(value, without_credentials) for name, value in event.items()}
 
 
 def redact(log: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -51,7 +51,8 @@ def redacted(text: str) -> str:
     return _VALUE.sub(lambda found: found[0] if found[0].startswith("`") else "?", text)
 
 
-def _without_credentials(text: str) -> str:
+def without_credentials(text: str) -> str:
+    """A text with each password and token that stands in it, in a URL too, as `******`."""
     for pattern in _CREDENTIALS:
         text = pattern.sub(r"\1******", text)
     return text
