@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from cluster_rig import Rig, task_text
 
+from task_runs import wait_until
 from unshard.api.stage import Stage
 from unshard.api.verbs import (
     REQUESTS,
@@ -231,3 +232,24 @@ def test_a_stopped_source_may_leave_the_task_and_no_lock_waits_for_it(rig: Rig) 
     rig.master.stop_task(StopTask(name="t", sources=("b",)))
     assert rig.master.update_task(UpdateTask(task=one))["result"]
     assert rig.left == [("t", "b")]
+
+
+def test_a_disabled_source_is_told_at_once(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a")
+    assert rig.master.sources.enable("a", enabled=False)["result"]
+    (resumed,) = rig.master.resume_task(ResumeTask(name="t"))["sources"]
+    (paused,) = rig.master.pause_task(PauseTask(name="t"))["sources"]
+    assert (resumed["result"], paused["result"]) == (False, True)
+    assert "is disabled" in resumed["msg"] and "is disabled" in paused["msg"]
+    assert rig.master.stop_task(StopTask(name="t"))["result"]
+
+
+def test_a_stop_that_its_worker_cannot_have_heard_says_so(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("t", "a")
+    for worker in rig.workers.values():
+        worker.deaf = True
+    wait_until(lambda: not rig.master.roster.online(), "the workers are silent")
+    (told,) = rig.master.stop_task(StopTask(name="t"))["sources"]
+    assert told["result"] and "source not bound" in told["msg"] and "cut off from the masters" in told["msg"]

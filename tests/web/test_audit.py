@@ -11,6 +11,7 @@ import pytest
 from served import bearer, served, server_client, tokens
 
 from unshard.errors import ClusterError
+from unshard.web import audit
 from unshard.web.audit import AuditLog, names_in
 
 SECRET = "s3cr3t-marker"
@@ -86,6 +87,19 @@ def test_what_cannot_be_written_down_is_not_done(tmp_path: Path) -> None:
         assert httpx.get(f"http://{server.address}/status").status_code == 200
     with pytest.raises(ClusterError):
         AuditLog(str(tmp_path / "no folder" / "audit.log"))
+
+
+def test_the_newest_lines_of_a_long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "_BLOCK_BYTES", 100)
+    log = AuditLog(str(tmp_path / "audit.log"))
+    for number in range(50):
+        log.refused({"who": f"ö{number}"}, "GET /", "no")
+    with (tmp_path / "audit.log").open("ab") as file:
+        file.write(b'{"torn')
+    assert [line["who"] for line in log.newest(4)] == ["ö47", "ö48", "ö49"]
+    assert len(log.newest(1000)) == 50
+    (tmp_path / "audit.log").unlink()
+    assert log.newest(4) == []
 
 
 def test_only_names_are_taken_from_a_body() -> None:

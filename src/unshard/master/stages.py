@@ -14,6 +14,9 @@ from unshard.master.state import SubtaskRow
 WAIT_SECONDS = 10.0
 STOPPED_SINCE = "it has been stopped meanwhile"
 NOT_BOUND = "source not bound: it is done once a worker serves it"
+CUT_OFF = f"{NOT_BOUND}; a worker that is alive but cut off from the masters goes on with it until it hears of it"
+DISABLED = "the source is disabled: nothing of it runs until it is enabled"
+_NOTHING_RUNS = frozenset({CUT_OFF, DISABLED})
 _SETTLED = {
     Stage.RUNNING: frozenset({Stage.RUNNING, Stage.FINISHED}),
     Stage.PAUSED: frozenset({Stage.PAUSED, Stage.STOPPED, Stage.FINISHED}),
@@ -24,8 +27,8 @@ _SETTLED = {
 def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[Answer]:
     """Wake the workers and wait until each subtask is `wanted`, or has failed on its way; an answer for each.
 
-    A subtask that is to be stopped may have been forgotten by its worker. A source without a worker has nothing that
-    runs, so it is as wanted but for a start.
+    A subtask that is to be stopped may have been forgotten by its worker. Of a source that is disabled or has no worker
+    nothing runs as far as anybody here can know, so it is as wanted but for a start.
     """
     state = cluster.state
     cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
@@ -37,9 +40,12 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
     """None while it is on its way, empty when it has arrived, else why it never will."""
     if wanted is not Stage.STOPPED and (row.task, row.source) not in cluster.state.subtasks:
         return STOPPED_SINCE
+    source = cluster.state.sources.get(row.source)
+    if wanted is not Stage.STOPPED and source is not None and not source.enabled:
+        return DISABLED
     bound = cluster.serving(row.source)
     if bound is None:
-        return NOT_BOUND
+        return NOT_BOUND if wanted is Stage.RUNNING else CUT_OFF
     beat = cluster.roster.beat_of(bound.worker)
     if beat is None or beat.epoch != bound.epoch:
         idle = beat is not None and not beat.epoch  # it serves nothing, so nothing of the task runs there
@@ -68,7 +74,7 @@ def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
         values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
         error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
         return of_source(row.source, worker, str(error), good=False)
-    good = not outcome or (outcome == NOT_BOUND and wanted is not Stage.RUNNING)
+    good = not outcome or (outcome in _NOTHING_RUNS and wanted is not Stage.RUNNING)
     return of_source(row.source, worker, outcome, good=good)
 
 

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import secrets
-from collections import deque
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ _NAMED = ("task", "tasks", "name", "task_name", "source", "sources", "source_id"
 
 _NAME = re.compile(r"[\w.@`*-]{1,160}\Z")
 _SHOWN_AT_MOST = 32
+_BLOCK_BYTES = 1 << 20
 
 
 class AuditLog:
@@ -62,11 +62,10 @@ class AuditLog:
             logger("audit").error("refusal not written", why=error.cause, verb=verb, **who)
 
     def newest(self, count: int) -> list[dict[str, Any]]:
-        """The last lines, oldest first; a torn one at the end of a full disk is left out."""
+        """The last lines, oldest first; a torn one at the end of a full disk is left out, and what was moved away."""
         if not self._file:
             return []
-        with Path(self._file).open(encoding="utf-8", errors="replace") as lines:
-            return list(_read(deque(lines, maxlen=count)))
+        return list(_read(_last(Path(self._file), count)))
 
     def _write(self, line: Mapping[str, Any]) -> None:
         whole = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
@@ -109,6 +108,21 @@ def names_in(path: Mapping[str, Any], body: bytes) -> dict[str, Any]:
 def _names(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [one for one in values[:_SHOWN_AT_MOST] if isinstance(one, str) and _NAME.match(one)]
+
+
+def _last(path: Path, count: int) -> list[str]:
+    """The last lines of a file that may have grown for years: it is read from its end."""
+    found = b""
+    try:
+        with path.open("rb") as file:
+            left = file.seek(0, os.SEEK_END)
+            while left and found.count(b"\n") <= count:
+                left, end = max(0, left - _BLOCK_BYTES), left
+                file.seek(left)
+                found = file.read(end - left) + found
+    except FileNotFoundError:
+        return []
+    return found.decode("utf-8", "replace").splitlines()[-count:]
 
 
 def _read(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
