@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, PlainSerializer
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 NOT_SUPPORTED = "not_supported_yet"
@@ -96,4 +97,14 @@ def seconds_of(value: Any) -> Any:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-Seconds = Annotated[float, BeforeValidator(seconds_of), Unit("duration, such as 5m")]
+def _with_unit(seconds: float) -> str:
+    """As a file has it, so that what is dumped as JSON can be read as a file again."""
+    return f"{Decimal(repr(seconds)):f}s"
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(seconds_of),
+    PlainSerializer(_with_unit, when_used="json"),
+    Unit("duration, such as 5m"),
+]

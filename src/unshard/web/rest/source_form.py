@@ -66,22 +66,20 @@ def security_section(security: Security | None) -> dict[str, Any]:
 
 
 def to_text(source: Source, known: SourceConfig | None = None) -> str:
-    """The source file. Without a password, or with `******`, the one of `known` stays."""
-    password = source.password
-    if password in (None, HIDDEN):
-        password = known.database.password if known is not None else ""
-    login = {"host": source.host, "port": source.port, "user": source.user, "password": password}
-    form: dict[str, Any] = {
-        "source-id": source.source_name,
-        "enable": source.enable,
-        "enable-gtid": source.enable_gtid,
-        "from": login | security_section(source.security),
-    }
+    """The source file. What the object has no place for, or leaves out, stays as `known` has it: a password (also one
+    shown as `******`), certificates, `server-id`, `checker`."""
+    form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
+    login = {"host": source.host, "port": source.port, "user": source.user}
+    if known is None or source.password not in (None, HIDDEN):
+        login["password"] = source.password or ""
+    form |= {"source-id": source.source_name, "enable": source.enable, "enable-gtid": source.enable_gtid}
+    form["from"] = form.get("from", {}) | login | security_section(source.security)
     if source.flavor:
         form["flavor"] = source.flavor
-    for section, under in ((source.purge, "purge"), (source.relay_config, "")):
-        given = _kebab(section.model_dump(exclude_none=True)) if section is not None else {}
-        form |= {under: given} if under and given else given
+    if source.purge is not None:
+        form["purge"] = form.get("purge", {}) | _kebab(source.purge.model_dump(exclude_none=True))
+    if source.relay_config is not None:
+        form |= _kebab(source.relay_config.model_dump(exclude_none=True))
     return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
 
 

@@ -1,7 +1,8 @@
 """DM's task object, and our task file: one becomes the other.
 
 The object knows less than the file: extracted columns, expression filters, column mappings and the like have no place
-in it, so a task that uses them is shown without them and is changed by its file (`unshard ctl update-task`).
+in it. A task that uses them is shown without them; a change by an object leaves them as they are, and one of the rules
+is then refused (`to_text`): it is made by the file (`unshard ctl update-task`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.config.redact import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
+from unshard.errors import ClusterError
+from unshard.web.rest.rule_form import (
+    SECTIONS,
+    USES,
+    EventRule,
+    MigrateRule,
+    meaning,
+    shown_events,
+    shown_rules,
+    to_sections,
+)
 from unshard.web.rest.source_form import Security, security_section
 
 
@@ -27,30 +39,6 @@ class Target(_Object):
     password: str = Field(default="", repr=False)
     security: Security | None = None
     session: dict[str, str] = {}
-
-
-class EventRule(_Object):
-    ignore_event: list[str] = []
-    ignore_sql: list[str] = []
-
-
-class RuleSource(_Object):
-    source_name: str
-    table: str = ""
-    schema_name: str = Field(alias="schema")
-
-
-class RuleTarget(_Object):
-    table: str = ""
-    schema_name: str = Field(alias="schema")
-
-
-class MigrateRule(_Object):
-    """Tables of a source (patterns), and where they go; without a target they keep their names."""
-
-    source: RuleSource
-    target: RuleTarget | None = None
-    binlog_filter_rule: list[str] = []
 
 
 class FullConf(_Object):
@@ -96,34 +84,40 @@ class Task(_Object):
 
 
 def to_text(task: Task, known: TaskConfig | None = None) -> str:
-    """The task file. Without a password of the target, or with `******`, the one of `known` stays."""
+    """The task file. What the object has no place for, or leaves out, stays as `known` has it: a password (also one
+    shown as `******`), certificates, settings of units, rules where the object's are those of `known`.
+
+    Raises ClusterError CLUSTER-016 for other rules than those of `known` where its own can't all be said in an object:
+    they would be lost.
+    """
+    form = known.model_dump(mode="json", by_alias=True, exclude_unset=True) if known is not None else {}
     target = task.target_config
-    password = target.password
-    if password in ("", HIDDEN):
-        password = known.target_database.password if known is not None else ""
-    login: dict[str, Any] = {"host": target.host, "port": target.port, "user": target.user, "password": password}
-    form: dict[str, Any] = {"name": task.name, "task-mode": task.task_mode}
+    login: dict[str, Any] = {"host": target.host, "port": target.port, "user": target.user}
+    if known is None or target.password not in ("", HIDDEN):
+        login["password"] = target.password
+    session = {"session": target.session} if target.session else {}
     optional = {
         "shard-mode": task.shard_mode,
         "meta-schema": task.meta_schema,
         "ignore-checking-items": task.ignore_checking_items,
     }
+    form |= {"name": task.name, "task-mode": task.task_mode}
     form |= {key: value for key, value in optional.items() if value}
     form["online-ddl"] = task.enhance_online_schema_change
-    session = {"session": target.session} if target.session else {}
-    form["target-database"] = login | session | security_section(target.security)
-    instances = [_instance(conf) for conf in task.source_config.source_conf]
-    by_name = {instance["source-id"]: instance for instance in instances}
+    form["target-database"] = form.get("target-database", {}) | login | session | security_section(target.security)
+    before = {one["source-id"]: one for one in form.get("mysql-instances", ())}
+    instances = [_instance(conf, before.get(conf.source_name, {})) for conf in task.source_config.source_conf]
     form["mysql-instances"] = instances
     _add_units(task, form, instances)
-    _add_rules(task, form, by_name)
+    if known is None or not _has_rules_of(task, known):
+        _replace_rules(task, form, instances, known)
     return yaml.safe_dump(form, sort_keys=False, allow_unicode=True)
 
 
-def _instance(conf: SourceConf) -> dict[str, Any]:
+def _instance(conf: SourceConf, before: dict[str, Any]) -> dict[str, Any]:
     meta = conf.model_dump(exclude_none=True, exclude={"source_name"})
     start = {"meta": {key.replace("_", "-"): value for key, value in meta.items()}} if meta else {}
-    return {"source-id": conf.source_name} | start
+    return {**before, "source-id": conf.source_name, **start}
 
 
 def _add_units(task: Task, form: dict[str, Any], instances: list[dict[str, Any]]) -> None:
@@ -141,40 +135,50 @@ def _add_units(task: Task, form: dict[str, Any], instances: list[dict[str, Any]]
         }  # fmt: skip
     for unit, given in units.items():
         values = {key: value for key, value in given.items() if value is not None}
-        if values:
-            form[f"{unit}s"] = {"global": values}
-            for instance in instances:
-                instance[f"{unit}-config-name"] = "global"
+        for instance in instances if values else ():
+            if unit in instance:  # written within the instance
+                instance[unit] |= values
+                continue
+            name = instance.setdefault(f"{unit}-config-name", "global")
+            sections = form.setdefault(f"{unit}s", {})
+            sections[name] = sections.get(name, {}) | values
 
 
-def _add_rules(task: Task, form: dict[str, Any], instances: dict[str, dict[str, Any]]) -> None:
-    """Routes, event filters and block-allow lists, named by their number as DM names them."""
-    routes: dict[str, Any] = {}
-    filters: dict[str, Any] = {}
-    allowed: dict[str, Any] = {}
-    for number, rule in enumerate(task.table_migrate_rule):
-        source = rule.source
-        # a source that the task doesn't list gets an entry that the reader of the file refuses by name
-        instance = instances.setdefault(source.source_name, {"source-id": source.source_name})
-        pattern = {"schema-pattern": source.schema_name} | ({"table-pattern": source.table} if source.table else {})
-        if rule.target is not None:
-            table = {"target-table": rule.target.table} if rule.target.table else {}
-            name = f"{source.source_name}-route_rule-{number}"
-            routes[name] = pattern | {"target-schema": rule.target.schema_name} | table
-            instance.setdefault("route-rules", []).append(name)
-        for named in rule.binlog_filter_rule:
-            events = task.binlog_filter_rule.get(named, EventRule())
-            name = f"{source.source_name}-filter_rule-{named}-{number}"
-            found = {"events": events.ignore_event, "sql-pattern": events.ignore_sql}
-            filters[name] = pattern | {key: value for key, value in found.items() if value} | {"action": "Ignore"}
-            instance.setdefault("filter-rules", []).append(name)
-        taken = allowed.setdefault(source.source_name, {"do-tables": []})
-        entry = {"db-name": source.schema_name, "tbl-name": source.table or "*"}
-        if entry not in taken["do-tables"]:
-            taken["do-tables"].append(entry)
-        instance["block-allow-list"] = source.source_name
-    rules: dict[str, Any] = {"routes": routes, "filters": filters, "block-allow-list": allowed}
-    form |= {key: value for key, value in rules.items() if value}
+def _has_rules_of(task: Task, known: TaskConfig) -> bool:
+    """Whether the object's rules are those that it would be shown with."""
+    rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
+    events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
+    sources = {one.source_id for one in known.mysql_instances}
+    listed = {one.source_name for one in task.source_config.source_conf}
+    return listed <= sources and task.table_migrate_rule == rules and task.binlog_filter_rule == events
+
+
+def _replace_rules(task: Task, form: dict[str, Any], instances: list[dict[str, Any]], known: TaskConfig | None) -> None:
+    if known is not None and not _are_sayable(known):
+        cause = "the task has rules that this object has no place for: change it by its file, `unshard ctl update-task`"
+        raise ClusterError("CLUSTER-016", cause=cause)
+    for key in SECTIONS:
+        form.pop(key, None)
+    for instance in instances:
+        for key in USES:
+            instance.pop(key, None)
+    by_name = {instance["source-id"]: instance for instance in instances}
+    form |= to_sections(task.table_migrate_rule, task.binlog_filter_rule, by_name)
+
+
+def _are_sayable(known: TaskConfig) -> bool:
+    """Whether the rules of a task, shown as an object's, say the same when they are taken back."""
+    instances = {one.source_id: {"source-id": one.source_id} for one in known.mysql_instances}
+    rules = [MigrateRule.model_validate(rule) for rule in shown_rules(known)]
+    events = {name: EventRule.model_validate(rule) for name, rule in shown_events(known).items()}
+    sections = to_sections(rules, events, instances)
+    form = known.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    again = {key: value for key, value in form.items() if key not in SECTIONS} | sections
+    again["mysql-instances"] = [
+        {key: value for key, value in one.items() if key not in USES} | instances[one["source-id"]]
+        for one in form["mysql-instances"]
+    ]
+    return meaning(TaskConfig.model_validate(again)) == meaning(known)
 
 
 def from_config(task: TaskConfig) -> dict[str, Any]:
@@ -192,23 +196,10 @@ def from_config(task: TaskConfig) -> dict[str, Any]:
             "host": target.host, "port": target.port, "user": target.user,
             "password": HIDDEN if target.password else "", "session": dict(target.session),
         },
-        "binlog_filter_rule": {
-            name: {"ignore_event": list(rule.events), "ignore_sql": list(rule.sql_pattern)}
-            for name, rule in task.filters.items()
-        },
-        "table_migrate_rule": [rule for one in task.mysql_instances for rule in _rules(task, one)],
+        "binlog_filter_rule": shown_events(task),
+        "table_migrate_rule": shown_rules(task),
         "source_config": {"source_conf": [_conf(one) for one in task.mysql_instances]},
     }  # fmt: skip
-
-
-def _rules(task: TaskConfig, instance: InstanceConfig) -> list[dict[str, Any]]:
-    found = []
-    for name in instance.route_rules:
-        route = task.routes[name]
-        source = {"source_name": instance.source_id, "schema": route.schema_pattern, "table": route.table_pattern or ""}
-        target = {"schema": route.target_schema, "table": route.target_table or ""}
-        found.append({"source": source, "target": target, "binlog_filter_rule": list(instance.filter_rules)})
-    return found
 
 
 def _conf(instance: InstanceConfig) -> dict[str, Any]:
