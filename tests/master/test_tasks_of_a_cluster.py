@@ -250,6 +250,12 @@ def test_a_stop_that_its_worker_cannot_have_heard_says_so(rig: Rig) -> None:
     rig.start("t", "a")
     for worker in rig.workers.values():
         worker.deaf = True
-    wait_until(lambda: not rig.master.roster.online(), "the workers are silent")
+
+    def silent() -> bool:
+        for name in rig.workers:
+            rig.master.roster.forget(name.partition(":")[0])
+        return not rig.master.roster.online()
+
+    wait_until(silent, "a last beat that was on its way")
     (told,) = rig.master.stop_task(StopTask(name="t"))["sources"]
     assert told["result"] and "source not bound" in told["msg"] and "cut off from the masters" in told["msg"]
