@@ -135,3 +135,25 @@ def test_a_reader_that_changes_over_to_another_server_can_be_looked_at(
     assert reader.status() is not None
     reader.begin_at(None, "another")
     assert reader.status() is None
+
+
+def test_another_login_counts_while_readers_read_on(
+    relay: SharedRelay, source_server: MariadbServer, schema: str
+) -> None:
+    reader = begun(relay, source_server, newest(source_server))
+    holds(reader, newest(source_server))
+    source_server.run(f"CREATE USER {schema}@'%' IDENTIFIED BY 'new'", f"GRANT ALL ON *.* TO {schema}@'%'")
+    login = relay.source.database.model_copy(update={"user": schema, "password": "new"})
+    relay.renew(relay.source.model_copy(update={"database": login}))
+
+    def logged_in() -> bool:
+        asked = (
+            f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = '{schema}' AND COMMAND LIKE 'Binlog%'"
+        )
+        return bool(source_server.query(asked)[0][0])
+
+    wait_until(logged_in, "the relay with its new login")
+    source_server.run(f"CREATE DATABASE {schema}")
+    holds(reader, newest(source_server))
+    relay.close()
+    source_server.run(f"DROP USER {schema}@'%'")

@@ -51,6 +51,10 @@ class Backfill:
                 self._thread = threading.Thread(target=self._run, name=f"backfill {self._source}", daemon=True)
                 self._thread.start()
 
+    def renew(self, endpoint: Endpoint) -> None:
+        """Log in otherwise from the next file on."""
+        self._endpoint = endpoint
+
     def check(self) -> None:
         """Raise the error that it gave up with, once; what is wanted next is tried again."""
         with self._lock:

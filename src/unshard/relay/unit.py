@@ -129,6 +129,13 @@ class RelayUnit:
         self._start, self._expected = start, upstream
         self._written = self._sub_directory = self._gtids = None
 
+    def renew(self, source: SourceConfig, endpoint: Endpoint) -> None:
+        """Go on by another file of the same source: with another login what runs connects anew at once."""
+        with self._changed:
+            anew, self._source, self._endpoint = endpoint != self._endpoint, source, endpoint
+            if anew and self._stream is not None:
+                self._stream.interrupt()
+
     def stop(self) -> None:
         """End the thread; what was received is durable when this returns. Idempotent."""
         self._stopping.set()

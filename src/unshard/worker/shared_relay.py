@@ -99,10 +99,14 @@ class SharedRelay:
                 self.unit.stop()
 
     def renew(self, source: SourceConfig) -> None:
-        """From now on by another source file; who reads goes on as before until it begins anew."""
+        """From now on by another source file; who reads reads on, by its login from the next connection on."""
         with self._lock:
             self.source, wanted = source, self.wanted
-            if not self._readers and self.unit is not None:
+            if self._backfill is not None:
+                self._backfill.renew(to_endpoint(source.database))
+            if self._readers and self.unit is not None:
+                self.unit.renew(source, to_endpoint(source.database))
+            elif self.unit is not None:
                 self.unit.stop()
                 self.unit, self.wanted = None, Stage.STOPPED
                 self.keep(wanted)
