@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx
@@ -20,6 +21,10 @@ from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import GuardedRoute, guarded_app, needs
 from unshard.web.server import WebServer
 from unshard.web.tokens import CALLER
+
+
+slow_is_in_hand = Event()
+"""Set when a request for `/slow` has come as far as its endpoint."""
 
 
 class Order(BaseModel):
@@ -66,6 +71,7 @@ def small_app(audit: AuditLog) -> FastAPI:
     @router.get("")
     @needs(Role.VIEWER)
     def slow() -> dict[str, Any]:
+        slow_is_in_hand.set()
         time.sleep(1.5)
         return {}
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from served import served, server_client, tokens
+from served import served, server_client, slow_is_in_hand, tokens
 
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
@@ -142,11 +142,12 @@ def test_more_connections_than_there_may_be_are_closed(tmp_path: Path) -> None:
 
 def test_a_stop_lets_the_answer_in_hand_out(tmp_path: Path) -> None:
     answers: list[Any] = []
+    slow_is_in_hand.clear()
     with served(tmp_path) as server:
-        thread = Thread(target=lambda: answers.append(httpx.get(f"http://{server.address}/slow")))
+        thread = Thread(target=lambda: answers.append(httpx.get(f"http://{server.address}/slow", timeout=60)))
         thread.start()
-        time.sleep(0.3)
-        server.stop(5)
+        assert slow_is_in_hand.wait(60)
+        server.stop(60)
         thread.join()
     assert [answer.status_code for answer in answers] == [200]
 
