@@ -22,7 +22,6 @@ from unshard.web.guard import GuardedRoute, guarded_app, needs
 from unshard.web.server import WebServer
 from unshard.web.tokens import CALLER
 
-
 slow_is_in_hand = Event()
 """Set when a request for `/slow` has come as far as its endpoint."""
 
