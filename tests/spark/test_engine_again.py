@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
+import secrets
 import sys
 from pathlib import Path
 from unshard.config.task import SparkConfig
@@ -16,9 +17,21 @@ from unshard.errors import ClusterError, EngineError
 from unshard.spark.jobs import run_tasks
 from unshard.worker.engine import Engine
 
+
+def told_of(file):
+    try:
+        return file.read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
+
+
 engine = Engine(Path(sys.argv[1]))
-config = SparkConfig(master="local[1]")
+secret, mark = "spark.hadoop.fs.s3a.secret.key", secrets.token_hex()
+config = SparkConfig(master="local[1]", conf={secret: mark})
 session = engine.session(config)
+assert session.sparkContext.getConf().get(secret) == mark
+for file in Path("/proc").glob("[0-9]*/cmdline"):
+    assert mark.encode() not in told_of(file), told_of(file)
 assert engine.session(config) is session
 try:
     engine.session(SparkConfig(master="local[1]", conf={"spark.ssl.keyPassword": "abc"}))

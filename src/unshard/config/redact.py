@@ -17,6 +17,11 @@ _SECRET = re.compile(
 """Keys, of Spark's `conf` and of sessions too, whose value is a secret."""
 
 
+def is_secret(key: str) -> bool:
+    """Whether the value of a key of that name is a secret."""
+    return _SECRET.search(key) is not None
+
+
 def hidden(form: Any) -> Any:
     """The same mappings and lists, with `******` for every secret that is set, by its key or within a URL."""
     if isinstance(form, dict):
@@ -41,6 +46,6 @@ def hidden_text(text: str) -> str:
 
 
 def _shown(key: Any, value: Any) -> Any:
-    if isinstance(key, str) and not isinstance(value, dict) and _SECRET.search(key):
+    if isinstance(key, str) and not isinstance(value, dict) and is_secret(key):
         return HIDDEN if value else value
     return hidden(value)

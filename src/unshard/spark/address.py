@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from unshard.config.redact import is_secret
 from unshard.errors import EngineError
 
 REMOTE = "sc://"
@@ -16,7 +17,6 @@ _REACH_SECONDS = 10.0
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?$")
 _PLACES = re.compile(r"(spark|sc)://([^/;?]+)")
 _LOOPBACK = ("127.", "localhost", "[::1]")
-_SECRET = re.compile(r"secret|password|token|credential", re.IGNORECASE)
 
 
 def is_remote(master: str) -> bool:
@@ -46,7 +46,7 @@ def shown(master: str) -> str:
 def without_secrets(text: str, master: str, conf: Mapping[str, str]) -> str:
     """A message in which no parameter of the URL and no secret of the settings can be read."""
     secrets = [pair.partition("=")[2] for pair in master.split(";")[1:]]
-    secrets += [value for name, value in conf.items() if _SECRET.search(name)]
+    secrets += [value for name, value in conf.items() if is_secret(name)]
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, "******")
     return text

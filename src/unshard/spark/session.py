@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyspark
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer
 from pyspark.sql import SparkSession
 
+from unshard.config.redact import is_secret
 from unshard.errors import EngineError
 from unshard.spark import address
 from unshard.spark.address import is_remote, local_slots
@@ -108,20 +109,23 @@ def spark_session(
 def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_file: Path) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(_installed()))
-    builder = SparkSession.builder.appName("unshard").master(_with_attempts(master))
+    settings = {"spark.app.name": "unshard", "spark.master": _with_attempts(master)}
     if address.is_loopback(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    for name, value in {**LOCAL_CONF, **WORKER_CONF}.items():
-        if address.is_loopback(master) or name not in _ADDRESSES:
-            builder = builder.config(name, value)
-    builder = builder.config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} {archive_options(class_archive())}")
-    builder = builder.config("spark.sql.warehouse.dir", str(log_file.parent / "spark-warehouse"))
+    loopback = address.is_loopback(master)
+    settings |= {
+        name: value for name, value in {**LOCAL_CONF, **WORKER_CONF}.items() if loopback or name not in _ADDRESSES
+    }
+    settings["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {archive_options(class_archive())}"
+    settings["spark.sql.warehouse.dir"] = str(log_file.parent / "spark-warehouse")
     if archives:
-        builder = builder.config("spark.archives", ",".join(archives))
-    for name, value in conf.items():
-        builder = builder.config(name, value)
+        settings["spark.archives"] = ",".join(archives)
+    settings |= conf
+    told = [(name, value) for name, value in settings.items() if not is_secret(name)]
     with _child_stderr_to(log_file):
-        session = builder.getOrCreate()
+        # what it is started with stands on its command line, for everyone on the machine to see
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(told))
+        session = SparkSession.builder.config(map=settings).getOrCreate()
     # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
     AccumulatorTCPServer.handle_error = lambda *about: None
     return session
