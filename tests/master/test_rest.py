@@ -122,6 +122,8 @@ def test_the_older_paths_and_the_document(one: Served) -> None:
     old = "/apis/v1alpha1"
     assert one.client.post(f"{old}/tasks", json={"task": task_text("t", "a")}).json()["result"]
     assert one.client.put(f"{old}/tasks/t", json={"op": "Pause"}).json()["op"] == "Pause"
+    told = one.client.get(f"{old}/tasks/t").json()
+    assert told["result"] and "task-mode: all" in told["cfg"] and "pass word" not in told["cfg"]
     assert one.client.get(f"{old}/status/t").json()["sources"][0]["subTaskStatus"][0]["stage"] == "Paused"
     assert "pass word" not in one.client.get(f"{old}/subtasks/t").text
     assert one.client.get(f"{old}/members").json()["result"]

@@ -159,3 +159,13 @@ def test_pages_of_other_sites_are_refused_where_there_are_no_tokens(tmp_path: Pa
         assert httpx.get(url, headers={"Host": "evil.example"}).json()["error_code"] == "CLUSTER-060"
         assert httpx.get(url, headers={"Origin": f"http://{server.address}"}).status_code == 200
         assert httpx.get(url.replace("127.0.0.1", "localhost")).status_code == 200
+
+
+def test_a_server_that_has_ended_by_itself_is_told_to_its_process(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.check()
+        server._server.should_exit = True
+        server._thread.join()
+        with pytest.raises(ClusterError) as caught:
+            server.check()
+    assert caught.value.code == "CLUSTER-084"

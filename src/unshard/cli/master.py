@@ -23,6 +23,8 @@ from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
 
+LOOK_SECONDS = 0.5
+
 
 def run_master(file: Path | None, given: Mapping[str, Any], console: Console) -> None:
     """Serve until SIGINT or SIGTERM. Raises ConfigError, and ClusterError where it can't begin."""
@@ -49,7 +51,8 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
         try:
             master.start()
             console.print(f"master {config.called} serves at {server.scheme}://{master.addr}", highlight=False)
-            stop.wait()
+            while not stop.wait(LOOK_SECONDS):
+                server.check()
         finally:
             master.close()
             server.stop()

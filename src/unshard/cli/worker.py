@@ -53,7 +53,7 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
             if config.spark is not None:
                 engine.begin(config.spark)
             while serving.is_alive() and not stop.wait(LOOK_SECONDS):
-                pass
+                server.check()
         finally:
             stop.set()
             serving.join()

@@ -17,6 +17,10 @@ ACCESS: dict[str, Entry] = {
         "the TLS files cannot be used: {files}",
         "name readable PEM files: an authority, a certificate and the key that belongs to it",
     ),
+    "CLUSTER-084": Entry(
+        "the server at {address} has ended, so this process ends too",
+        "see the cause and the log; start it again, as its systemd unit does by itself",
+    ),
     "CLUSTER-053": Entry(
         "the caller is not known",
         "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token-file FILE",

@@ -83,6 +83,15 @@ class WebServer:
             time.sleep(0.01)
         logger("web").info("listening", address=self.address, scheme=self.scheme)
 
+    def check(self) -> None:
+        """Raises ClusterError CLUSTER-084 where it serves no more though nobody has stopped it.
+
+        For the loop of the process: a master that nobody reaches would go on leading, a worker holding its source.
+        """
+        if not self._thread.is_alive():
+            cause = repr(self._error)[:500] if self._error is not None else ""
+            raise ClusterError("CLUSTER-084", cause=cause, values={"address": self.address})
+
     def stop(self, seconds: float = 10.0) -> None:
         """Take no more requests, let those in hand end within `seconds`. Idempotent; any thread but its own."""
         self._server.config.timeout_graceful_shutdown = max(round(seconds), 1)

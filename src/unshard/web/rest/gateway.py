@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from unshard.api.verbs import (
     Binlog,
     BinlogSchema,
+    Config,
     ListMember,
     OfflineMember,
     OperateLeader,
@@ -53,6 +54,11 @@ def gateway_routes(master: Master) -> APIRouter:
         if body.op in ("Resume", 3):
             return master.resume_task(ResumeTask(name=name, sources=body.sources))
         return master.stop_task(StopTask(name=name, sources=body.sources))
+
+    @router.get("/tasks/{name}")
+    @needs(Role.VIEWER)
+    def task_file(name: str) -> dict[str, Any]:
+        return master.config(Config(type="task", name=name))
 
     @router.get("/status/{name}")
     @needs(Role.VIEWER)
