@@ -110,9 +110,9 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(_installed()))
     settings = {"spark.app.name": "unshard", "spark.master": _with_attempts(master)}
-    if address.is_loopback(master):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     loopback = address.is_loopback(master)
+    if loopback:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings |= {
         name: value for name, value in {**LOCAL_CONF, **WORKER_CONF}.items() if loopback or name not in _ADDRESSES
     }
