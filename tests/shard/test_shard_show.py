@@ -87,6 +87,7 @@ def test_a_group_that_waits_for_tables_of_its_own() -> None:
         "mismatch": (),
         "help": "run the DDL on the tables that miss it, or drop those that are not needed any more",
         "overdue": False,
+        "owner": "",
     }
 
 
@@ -96,10 +97,29 @@ def test_a_group_that_waits_for_other_sources_or_reads_again() -> None:
     assert unresolved_groups(keepers, {})[0].waits_for == "s1 has met it in all tables, and will report it"
     locks = keeper("s1", "s2").join("s1", A, "")
     (shown,) = unresolved_groups(keepers.with_group(ready.report()), {TARGET.quoted: locks})
-    assert shown.waits_for == "s2 has not met it in up.t_1, up.t_2"
+    assert (shown.waits_for, shown.owner) == ("s2 has not met it in all of up.t_1, up.t_2", "s1")
     assert UNLOCK in shown.help
     (shown,) = unresolved_groups(keepers.with_group(ready.resolve(at(300))), {})
     assert (shown.waits_for, shown.ddls, shown.unsynced) == ("what was held is read again", (), ())
+
+
+def test_a_group_that_others_are_ahead_of() -> None:
+    """It tells what a human has decided, and another DDL than theirs before all tables have it."""
+    late = ShardingGroupKeeper("s2").with_group(group("s2", ONE))
+    locks = keeper("s1", "s2").join("s1", A, "")
+    (shown,) = unresolved_groups(late, {TARGET.quoted: locks})
+    assert (shown.waits_for, shown.owner, shown.mismatch) == ("s2 has not met it in up.t_2", "s1", ())
+    (shown,) = unresolved_groups(late, {TARGET.quoted: locks.unlock("", "ann").done("s1")})
+    assert shown.waits_for == "unlocked by ann, s1 runs its own; s2 has not met it in up.t_2"
+    (shown,) = unresolved_groups(late, {TARGET.quoted: keeper("s1", "s2").join("s1", B, "")})
+    assert shown.mismatch == (f"1 <> s2: {A[0]}", f"s1: {B[0]}")
+    assert f"{UNLOCK} --owner SOURCE" in shown.help
+
+
+def test_a_dropped_table_is_not_waited_for() -> None:
+    dropped = group("s1", ONE).drop(TWO, at(200))
+    (shown,) = unresolved_groups(ShardingGroupKeeper("s1").with_group(dropped), {})
+    assert (shown.unsynced, shown.waits_for) == ((), "s1 has met it in all tables, and will report it")
 
 
 def test_a_ddl_that_waits_for_longer_than_it_may_is_overdue() -> None:

@@ -9,7 +9,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.sequence import DdlItem, ShardingSequence, normalised, same
+from unshard.shard.sequence import DdlItem, normalised, same
 
 TARGET = TableName("db", "t")
 ONE, TWO, THREE = (TableName("up", f"t_{number}") for number in (1, 2, 3))
@@ -86,12 +86,6 @@ def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case(
     assert not same([ADD_A], [ADD_B])
     assert not same([ADD_A], [ADD_A, ADD_B])
     assert normalised("ADD c TEXT DEFAULT 'A  b'") != normalised("ADD c TEXT DEFAULT 'a b'")
-
-
-def test_prefixes() -> None:
-    short, long = ShardingSequence((item(1, ADD_A),)), ShardingSequence((item(9, ADD_A), item(20, ADD_B)))
-    assert short.is_prefix_of(long) and not long.is_prefix_of(short)
-    assert not ShardingSequence((item(1, ADD_B),)).is_prefix_of(long)
 
 
 def test_a_new_table_with_the_newest_structure_waits_with_the_others() -> None:

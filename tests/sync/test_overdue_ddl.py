@@ -49,3 +49,4 @@ def test_it_is_told_once(seconds: float, times: int, monkeypatch: pytest.MonkeyP
         waiting.alert()
     assert told.lines == ["a sharding DDL waits for too long: s1 has not met it in up.t_2"] * times
     assert [one.overdue for one in waiting.shown] == [bool(times)]
+    assert waiting.waiting()["db.t"].overdue is bool(times)

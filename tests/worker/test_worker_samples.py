@@ -112,11 +112,12 @@ def test_a_copy_tells_its_unit_s_progress() -> None:
 
 
 def test_sharding_ddl_that_waits() -> None:
-    seen = told(syncing(waiting={"d.t": Waiting(("d.t1", "d.t2"), 100.0), "d.u": Waiting((), 0.0)}))
+    seen = told(syncing(waiting={"d.t": Waiting(("d.t1", "d.t2"), 100.0), "d.u": Waiting((), 0.0, overdue=True)}))
     assert value(seen, "dm_syncer_shard_lock_resolving") == 1
     assert value(seen, "dm_syncer_unsynced_table_number", table="d.t") == 2
     assert value(seen, "unshard_shard_lock_age_seconds", table="d.t") == 100
     assert value(seen, "dm_syncer_unsynced_table_number", table="d.u") == 0
+    assert [value(seen, "unshard_shard_lock_overdue", table=table) for table in ("d.t", "d.u")] == [0, 1]
     assert value(told(RUNNING), "dm_syncer_shard_lock_resolving") == 0
 
 

@@ -80,7 +80,8 @@ class LoadStatus(Form):
 class UnresolvedGroup(Form):
     """Sharding DDL that waits: who has it, who is missing, since when, why, and what helps (from `since` on: ours).
 
-    `overdue`: it waits for longer than the task's `shard-wait-alert`.
+    `owner`: the source that runs it, where one has reported it. `overdue`: it waits for longer than the task's
+    `shard-wait-alert`.
     """
 
     target: str
@@ -93,6 +94,7 @@ class UnresolvedGroup(Form):
     mismatch: tuple[str, ...] = ()
     help: str = ""
     overdue: bool = False
+    owner: str = ""
 
 
 class TableLedger(Form):

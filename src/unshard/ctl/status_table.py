@@ -136,6 +136,7 @@ def _group(head: str, group: Form) -> Iterator[RenderableType]:
     yield _head(f"{head}: DDL of {group.get('target', '')} {words}", "bold red" if late else "bold yellow")
     lines = [
         *(("DDL", ddl) for ddl in group.get("DDLs") or ()),
+        ("owner", group.get("owner")),
         ("since", _line(group.get("since"), group.get("firstLocation"))),
         ("has it", ", ".join(group.get("synced") or ())),
         ("missing", ", ".join(group.get("unsynced") or ())),

@@ -354,6 +354,31 @@ SHARDING = (
             ),
         ),
     ),
+    Metric(
+        "unshard_shard_lock_overdue",
+        "gauge",
+        ("task", "table", "source_id"),
+        "1: yes",
+        "Whether a sharding DDL of that target table waits for longer than the task's shard-wait-alert.",
+        panels=(
+            graph(
+                "Sharding DDL",
+                "Longer than it may",
+                "short",
+                (f"unshard_shard_lock_overdue{{{HERE}}}", "{{table}} {{source_id}}"),
+            ),
+        ),
+        alerts=(
+            Alert(
+                "Unshard_shard_wait",
+                "unshard_shard_lock_overdue == 1",
+                "0m",
+                "critical",
+                "a sharding DDL of {{ $labels.table }} waits longer than shard-wait-alert (task {{ $labels.task }})",
+                "shard-ddl-lock shows who is missing, and the command that helps",
+            ),
+        ),
+    ),
 )
 
 METRICS = (*LAG, *ROWS, *BATCHES, *SHARDING)

@@ -62,11 +62,13 @@ class LockKeeper:
 
     def lock_of(self, source: str) -> Lock | None:
         """The lock that the source has reported to and not passed."""
+        lock = self.ahead_of(source)
+        return lock if lock is not None and source in lock.reports else None
+
+    def ahead_of(self, source: str) -> Lock | None:
+        """The lock that the source has to pass next, whether it has reported its DDL or not."""
         member = self.members.get(source)
-        if member is None:
-            return None
-        mine = (lock for lock in self.locks if lock.number == member.passed + 1 and source in lock.reports)
-        return next(mine, None)
+        return next((lock for lock in self.locks if member is not None and lock.number == member.passed + 1), None)
 
     def outcome(self, source: str) -> Outcome | None:
         """What the source does about the DDL that it has reported; None where it has reported none."""

@@ -89,11 +89,6 @@ class ShardingSequence:
     def __len__(self) -> int:
         return len(self.items)
 
-    def is_prefix_of(self, other: ShardingSequence) -> bool:
-        """Whether all of it is what `other` begins with."""
-        pairs = zip(self.items, other.items, strict=False)
-        return len(self) <= len(other) and all(same(mine.ddls, theirs.ddls) for mine, theirs in pairs)
-
     def statements(self) -> list[str]:
         """One text an item, with its position."""
         return [str(item) for item in self.items]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from unshard.api.status import UnresolvedGroup
+from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Lock
 from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.sequence import DdlItem, same, side_by_side
 
 Groups = Mapping[str, ShardingGroup]
 """By source, its unresolved group of the target; a source without one has met nothing."""
@@ -54,8 +56,8 @@ def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str) -> di
     }
 
 
-def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups) -> str:
-    """Why the lock is not over, source by source."""
+def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None) -> str:
+    """Why the lock is not over, source by source; without their groups it is not known which tables are missing."""
     parts = [lock.decision] if lock.decision else []
     if lock.resolved and not lock.executed:
         parts.append(f"{lock.owner} runs it on the target")
@@ -65,24 +67,34 @@ def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups) -> str:
         elif source in keeper.silent:
             parts.append(f"{source} has not said yet which tables it owns: not started, or in its full load")
         else:
-            parts.append(_missing_tables(keeper, lock, source, groups.get(source)))
+            parts.append(_missing_tables(keeper, lock, source, groups))
     return "; ".join(parts)
 
 
-def _missing_tables(keeper: LockKeeper, lock: Lock, source: str, group: ShardingGroup | None) -> str:
+def _missing_tables(keeper: LockKeeper, lock: Lock, source: str, groups: Groups | None) -> str:
     member = keeper.members[source]
     if member.passed + 1 < lock.number:
         return f"{source} has not passed the DDL before it"
+    if groups is None:
+        return f"{source} has not met it in all of {_named(member.tables)}"
+    group = groups.get(source)
     if group is not None and group.behind:
         return f"{source} reads again what was held for the DDL before it"
     tables = group.unsynced if group is not None and group.unresolved else member.tables
-    named = ", ".join(map(str, tables[:10])) + (f" and {len(tables) - 10} more" if len(tables) > 10 else "")
-    return f"{source} has not met it in {named}" if tables else f"{source} has met it in all tables, and will report it"
+    return (
+        f"{source} has not met it in {_named(tables)}"
+        if tables
+        else f"{source} has met it in all tables, and will report it"
+    )
+
+
+def _named(tables: Sequence[TableName]) -> str:
+    return ", ".join(map(str, tables[:10])) + (f" and {len(tables) - 10} more" if len(tables) > 10 else "")
 
 
 def what_helps(keeper: LockKeeper, lock: Lock, files: str = "") -> str:
     """The command for a human, and when. `files`: what it takes where there is no master, as it is typed."""
-    command = f"unshard ctl shard-ddl-lock unlock {shlex.quote(keeper.id)} {files}".rstrip()
+    command = _command(keeper, files)
     if lock.mismatched:
         return (
             f"`{command} --owner SOURCE` runs the DDL that SOURCE has met and lets the others pass theirs; then bring"
@@ -101,22 +113,38 @@ def what_helps(keeper: LockKeeper, lock: Lock, files: str = "") -> str:
     return ""
 
 
+def _command(keeper: LockKeeper, files: str = "") -> str:
+    return f"unshard ctl shard-ddl-lock unlock {shlex.quote(keeper.id)} {files}".rstrip()
+
+
 def _mismatch(lock: Lock) -> list[str]:
-    return [line.strip() for source in lock.mismatched for line in lock.mismatch(source).splitlines()]
+    return [line for source in lock.mismatched for line in _lines(lock.mismatch(source))]
+
+
+def _lines(lists: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in lists.splitlines())
 
 
 def _group(group: ShardingGroup, locks: LockKeeper | None) -> UnresolvedGroup:
     items = group.sequence.items
     first = group.first
-    lock = locks.lock_of(group.source) if locks is not None and group.reported else None
+    lock = locks.ahead_of(group.source) if locks is not None and items else None
     why, helps = _own_tables(group), ""
     mismatch: tuple[str, ...] = ()
-    if lock is not None and locks is not None:
-        why = waits_for(locks, lock, {}) or "the next look at the lock"
+    if lock is not None and locks is not None and group.reported:
+        why = waits_for(locks, lock, None) or "the next look at the lock"
         mismatch = tuple(_mismatch(lock))
         helps = what_helps(locks, lock)
     elif group.unsynced and items:
         helps = "run the DDL on the tables that miss it, or drop those that are not needed any more"
+        if lock is not None:
+            why = "; ".join(part for part in (lock.decision, why) if part)
+            mismatch = _other_than(group.source, items[0], lock)
+        if mismatch and locks is not None:
+            helps = (
+                "run on the tables that miss it what the others of this source have; then choose which DDL the target"
+                f" gets: `{_command(locks)} --owner SOURCE`"
+            )
     return UnresolvedGroup(
         target=group.target.quoted,
         DDLs=items[0].ddls if items else (),
@@ -127,12 +155,20 @@ def _group(group: ShardingGroup, locks: LockKeeper | None) -> UnresolvedGroup:
         waits_for=why,
         mismatch=mismatch,
         help=helps,
+        owner=lock.owner if lock is not None else "",
     )
+
+
+def _other_than(source: str, item: DdlItem, lock: Lock) -> tuple[str, ...]:
+    """What the source has met and the lock's owner, under each other, where they differ."""
+    if same(item.ddls, lock.ddls):
+        return ()
+    return _lines(side_by_side(source, item.ddls, lock.owner, lock.ddls))
 
 
 def _own_tables(group: ShardingGroup) -> str:
     if group.behind:
         return "what was held is read again"
     if group.unsynced:
-        return f"{group.source} has not met it in {', '.join(map(str, group.unsynced[:10]))}"
+        return f"{group.source} has not met it in {_named(group.unsynced)}"
     return f"{group.source} has met it in all tables, and will report it"

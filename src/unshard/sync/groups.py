@@ -34,6 +34,8 @@ from unshard.target.shard_locks import done, join, look, own
 
 LOOK_SECONDS = 0.2
 """How often a lock that waits is looked at; one question for all of a source."""
+IDLE_LOOK_SECONDS = 2.0
+"""The same while no lock waits for what this source does: the answer is only shown."""
 
 
 class Next(Enum):
@@ -141,7 +143,9 @@ class ShardingGroups:
 
     def waiting(self) -> dict[str, Unsynced]:
         """By target table whose DDL waits: the source's tables that have not met it, and since when it is met."""
-        return {str(group.target): _unsynced(group) for group in self.keeper.unresolved}
+        late = {one.target for one in self.shown if one.overdue}
+        unresolved = self.keeper.unresolved
+        return {str(group.target): _unsynced(group, overdue=group.target.quoted in late) for group in unresolved}
 
     def next(self, at: Location) -> tuple[Next, ShardingGroup] | None:
         """What there is to do before the main stream goes on behind `at`."""
@@ -150,7 +154,8 @@ class ShardingGroups:
             if group.ready is not None and not group.reported:
                 self._report(group)
         reported = [group for group in self.keeper.unresolved if group.reported]
-        if reported and time.monotonic() - self._looked >= LOOK_SECONDS:
+        pause = LOOK_SECONDS if reported else IDLE_LOOK_SECONDS
+        if self.keeper.unresolved and time.monotonic() - self._looked >= pause:
             found = self._look(reported)
             if found is not None:
                 return found
@@ -212,7 +217,7 @@ class ShardingGroups:
         self._seen = {target.quoted: answer.keeper for target, answer in answers.items()}
         for group in reported:
             answer = answers.get(group.target)
-            match answer.outcome if answer is not None else Outcome.WAIT:
+            match answer.outcome if answer is not None else None:
                 case Outcome.EXECUTE:
                     return Next.EXECUTE, group
                 case Outcome.SKIP:
@@ -233,11 +238,11 @@ class ShardingGroups:
         self.tables.held = keeper.held
 
 
-def _unsynced(group: ShardingGroup) -> Unsynced:
+def _unsynced(group: ShardingGroup, *, overdue: bool) -> Unsynced:
     items = group.sequence.items
     names = tuple(map(str, group.unsynced)) if items else ()
     since = min((datetime.fromisoformat(item.time).timestamp() for item in items if item.time), default=0.0)
-    return Unsynced(names, since)
+    return Unsynced(names, since, overdue)
 
 
 def refuse_held(journal: Journal) -> None:

@@ -20,10 +20,14 @@ LONG_WINDOW_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Unsynced:
-    """Source tables that have not met a sharding DDL; `since`: when the first one met it, unix seconds, 0: unknown."""
+    """Source tables that have not met a sharding DDL; `since`: when the first one met it, unix seconds, 0: unknown.
+
+    `overdue`: it waits for longer than the task's `shard-wait-alert`.
+    """
 
     tables: tuple[str, ...]
     since: float = 0.0
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Waiting:
 
     unsynced: tuple[str, ...]
     seconds: float
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +205,11 @@ class Meter:
     def _waited(self, now: float) -> dict[str, Waiting]:
         """By the source's clock where it is known, which a restart does not begin anew."""
         clock = self._lag.clock(now)
-        return {
-            table: Waiting(one.tables, max(0.0, clock - one.since) if clock is not None and one.since else now - first)
-            for table, (first, one) in self._waiting.items()
-        }
+        found = {}
+        for table, (first, one) in self._waiting.items():
+            seconds = max(0.0, clock - one.since) if clock is not None and one.since else now - first
+            found[table] = Waiting(one.tables, seconds, one.overdue)
+        return found
 
     def _table_lag(self, lag: float | None, now: float) -> dict[str, float | None]:
         """A table that is held falls behind by the source's clock; all others are as far as the source."""

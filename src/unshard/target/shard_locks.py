@@ -23,12 +23,12 @@ Change = Callable[[LockKeeper], LockKeeper]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source does about the DDL that it has reported, and the locks that tell so.
+    """What a source does about the DDL that it has reported, and the locks that tell so; None: it has reported none.
 
     `mismatch`: both lists under each other, else empty.
     """
 
-    outcome: Outcome
+    outcome: Outcome | None
     keeper: LockKeeper
     mismatch: str = ""
 
@@ -83,14 +83,14 @@ def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tu
 
 
 def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Answer]:
-    """What the source does about each DDL that it has reported, by target."""
+    """What the source does about each DDL that is ahead of it, by target."""
     with connection.cursor() as cursor:
         found = _load(cursor, meta, _hold(cursor, meta, ""), " WHERE locks > 0")
     answers = {}
     for keeper in found:
-        lock = keeper.lock_of(source)
+        lock = keeper.ahead_of(source)
         if lock is not None:
-            outcome = lock.outcome(source)
+            outcome = keeper.outcome(source)
             mismatch = lock.mismatch(source) if outcome is Outcome.MISMATCH else ""
             answers[keeper.target] = Answer(outcome, keeper, mismatch)
     return answers

@@ -137,6 +137,7 @@ def _sync(own: Labels, here: Labels, sync: SyncStatus, backlog: int | None) -> I
     for table, one in sync.waiting.items():
         yield Sample("dm_syncer_unsynced_table_number", {**own, "table": table}, len(one.unsynced))
         yield Sample("unshard_shard_lock_age_seconds", {**own, "table": table}, one.seconds)
+        yield Sample("unshard_shard_lock_overdue", {**own, "table": table}, one.overdue)
     for table, lag in sync.table_lag.items():
         if lag is not None:
             yield Sample("unshard_sync_table_lag_seconds", {**own, **_target(table)}, lag)

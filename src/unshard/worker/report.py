@@ -58,6 +58,7 @@ def subtask_form(
         load = load_form(reading.progress, reading.unit_seconds)
     elif reading.sync is not None:
         sync = sync_form(reading.sync, reading.upstream, reading.unit_seconds, reading.backlog_bytes)
+    groups = sync.unresolved_groups if sync is not None else ()
     return SubTaskStatus(
         name=name,
         stage=stage,
@@ -66,7 +67,7 @@ def subtask_form(
         dump=dump,
         load=load,
         sync=sync,
-        unresolvedDDLLockID=f"{name}-{sync.unresolved_groups[0].target}" if sync and sync.unresolved_groups else "",
+        unresolvedDDLLockID=next((f"{name}-{group.target}" for group in groups if group.owner), ""),
         note=reading.note,
     )
 
@@ -108,7 +109,8 @@ def sync_form(
         syncer_binlog_gtid=reading.location.gtid if reading.location is not None else "",
         synced=backlog == 0 and not reading.groups,
         unresolved_groups=reading.groups,
-        blockingDDLs=reading.groups[0].ddls if reading.groups else (),
+        blockingDDLs=next((group.ddls for group in reading.groups if group.ddls), ()),
+        blockDDLOwner=next((group.owner for group in reading.groups if group.owner), ""),
         conflict_msg="\n".join(line for group in reading.groups for line in group.mismatch),
         seconds_behind_master=None if lag is None else math.ceil(lag),
         total_rows=reading.rows,
