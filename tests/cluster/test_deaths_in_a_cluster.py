@@ -80,7 +80,7 @@ def in_the_middle_of_a_batch(shop: Shop, name: str) -> Iterator[None]:
 
 def test_killed_in_the_middle_of_the_dump_and_of_the_load(shop: Shop) -> None:
     w1, w2 = shop.cluster.worker("w1"), shop.cluster.worker("w2")
-    assert w1.ended(60) and w2.ended(60)
+    assert w1.ended(120) and w2.ended(120)
     until(lambda: shop.serves("s1") == "w4", "the spare has s1")  # it copies anew
     until(lambda: shop.serves("s2") == "", "nobody is left for s2")
     w2.start()
