@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from shard_runs import Shards
-from task_runs import TaskRun
+from task_runs import TaskRun, newest
+from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -74,3 +75,23 @@ def test_a_held_table_is_dropped_and_made_again(
         shards.insert("s1", 0, 3, c="3")
         shards.wait_in_step(run)
         assert shards.merged_rows() == sorted([*first, *shards.expected()])
+
+
+def test_what_stops_a_re_sync_is_told_with_its_own_place(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """Not with that of the next transaction, in a later file: a human would leave out that one."""
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    run = TaskRun(shards.files(), spark).start()
+    run.catch_up()
+    shards.alter("s1", 0, "ADD COLUMN c INT")
+    shards.insert("s1", 0, 1, c="1")
+    first = newest(source_server).file
+    target_server.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
+    source_server.run("FLUSH BINARY LOGS")
+    shards.insert("s1", 1, 1)
+    run.catch_up()
+    shards.alter("s1", 1, "ADD COLUMN c INT")
+    assert isinstance(run.error(), UnshardError)
+    stopped = f"`meta_{schema}`.`{schema}_stopped`"
+    assert target_server.query(f"SELECT binlog_name FROM {stopped}") == [(first,)]

@@ -217,13 +217,15 @@ class ShardingGroups:
         self._seen = {target.quoted: answer.keeper for target, answer in answers.items()}
         for group in reported:
             answer = answers.get(group.target)
-            match answer.outcome if answer is not None else None:
+            if answer is None or answer.outcome is None:  # the source was taken out of the task, and has come back
+                self._report(group)
+                continue
+            match answer.outcome:
                 case Outcome.EXECUTE:
                     return Next.EXECUTE, group
                 case Outcome.SKIP:
                     return Next.SKIP, group
                 case Outcome.MISMATCH:
-                    assert answer is not None
                     if self._told.get(group.target) != answer.mismatch:
                         self._told[group.target] = answer.mismatch
                         words = {"target": str(group.target), "lists": answer.mismatch}

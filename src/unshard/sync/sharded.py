@@ -7,6 +7,7 @@
 | DROP TABLE, DROP DATABASE | nothing | the table leaves |
 | TRUNCATE TABLE | nothing | nothing |
 | RENAME TABLE within the target table | nothing | the table goes on under its new name |
+| one that is left out, to another name | nothing | the table leaves, and joins where its new name goes |
 | any other RENAME, CREATE OR REPLACE TABLE | refused | |
 | CREATE DATABASE, ALTER DATABASE | run at once | nothing |
 | one that is left out (a filter, `binlog skip`) | nothing | kept while the table is held, for what is read again |

@@ -265,8 +265,11 @@ class Statements:
     def _pass(
         self, work: Ddl, journal: Journal, online: Records, again: OpenBatch | None, also: Also | None = None
     ) -> bool:
-        """Nothing is run. What changes for a ghost or a group, and the use of an operator, is durable with it."""
-        moves = bool(online or journal.used or also)
+        """Nothing is run. What changes for a ghost, a group or a structure, and an operator's use, is durable with it.
+
+        A batch that is open behind it may be finished by a process that doesn't read the statement again.
+        """
+        moves = bool(online or journal.used or also or self._changed)
         changes = self.take_changes(work.end.position) if moves or again else {}
         if again is not None:
             journal.close(work.end, changes, Account(), online=online, also=also or nothing)

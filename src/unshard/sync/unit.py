@@ -24,7 +24,7 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.clash import held_clash
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
-from unshard.sync.groups import Next, ShardingGroups, refuse_held
+from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
 from unshard.sync.journal import Journal, nothing
 from unshard.sync.ledger import Report
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
@@ -67,6 +67,7 @@ class SyncUnit:
     _left_open: OpenBatch | None = None
     _upstream: str | None = None
     _crossing: bool = False
+    _shown: float = 0.0
     _read: Written = field(init=False)
 
     def __post_init__(self) -> None:
@@ -209,12 +210,13 @@ class SyncUnit:
     def _unresolved(self, groups: ShardingGroups) -> bool:
         """One step of sharding DDL; whether there was one to make."""
         standing = self._standing
-        self.meter.waits(groups.waiting(), time.monotonic())
-        self.meter.groups = groups.shown
+        self._show(groups)
         found = groups.next(standing.at) if groups.unresolved else None
         if found is None:
             return False
         what, group = found
+        assert group.first is not None, "a group in which there is something to do holds tables"
+        self._place, self._sure = group.first.position, False
         if what is Next.EXECUTE:
             self.meter.doing = "sharding DDL"
             self.statements.execute(group, standing.at, self.journal)
@@ -227,6 +229,13 @@ class SyncUnit:
             return True
         self.rules.forget(group.tables)
         return True
+
+    def _show(self, groups: ShardingGroups) -> None:
+        """Tell the meter of what waits, once in a while: of ten thousand shards that takes longer than a step."""
+        now = time.monotonic()
+        if now - self._shown >= LOOK_SECONDS:
+            self.meter.waits(groups.waiting(), now)
+            self.meter.groups, self._shown = groups.shown, now
 
     def _resyncer(self, groups: ShardingGroups) -> Resyncer:
         return Resyncer(self.source, groups, self.planner, self.rules, self._standing, self._batches.applied)
