@@ -95,3 +95,30 @@ def test_what_stops_a_re_sync_is_told_with_its_own_place(
     assert isinstance(run.error(), UnshardError)
     stopped = f"`meta_{schema}`.`{schema}_stopped`"
     assert target_server.query(f"SELECT binlog_name FROM {stopped}") == [(first,)]
+
+
+def test_a_transaction_prepared_before_the_log_that_is_left(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """It is committed while a shard is held, and its prepare is purged: it has no row of a shard that is read again."""
+    other, xid = f"`{schema}_s`.`z`", f"'{schema}'"
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
+    source_server.run(f"CREATE TABLE {other} (id INT PRIMARY KEY)")
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        rows = f"INSERT INTO {other} VALUES (1)"
+        source_server.run(f"XA START {xid}", rows, f"XA END {xid}", f"XA PREPARE {xid}")
+        source_server.run("FLUSH BINARY LOGS")
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        kept = newest(source_server).file
+        shards.insert("s1", 0, 1, c="1")
+        source_server.run(f"XA COMMIT {xid}")
+        shards.insert("s1", 0, 2, c="2")
+        run.catch_up()
+    for file in (tmp_path / "relay").glob("**/mysql-bin.*"):
+        if file.name < kept:
+            file.unlink()
+    with TaskRun(shards.files(), spark) as run:
+        shards.alter("s1", 1, "ADD COLUMN c INT")
+        shards.settle(run)
+        assert target_server.query(f"SELECT id FROM {other}") == [(1,)]

@@ -144,6 +144,17 @@ def test_a_table_renamed_while_it_is_read_again_waits_for_its_old_name() -> None
     assert set(state.resynced(at(300), at(300)).tables) == {TWO, THREE}
 
 
+def test_the_log_of_a_stretch_is_kept_until_all_of_it_is_read_again() -> None:
+    """A prepared transaction may begin in a part of it that is done, and end in the rest."""
+    state = (
+        group(ONE).meet(ONE, item(100, ADD_A)).meet(ONE, item(300, ADD_B)).resolve(at(400)).resynced(at(200), at(400))
+    )
+    assert (state.held[ONE], state.first) == (at(200), at(105))
+    assert TableState.from_dict(state.tables[ONE].to_dict()) == state.tables[ONE]
+    assert at(105) in state.places
+    assert state.resynced(at(300), at(400)).first == at(300)
+
+
 def test_a_table_nobody_knew_is_a_member_when_it_meets_a_ddl() -> None:
     assert group(ONE).meet(TWO, item(100, ADD_A)).unsynced == (ONE,)
 
@@ -186,5 +197,5 @@ def test_a_group_goes_over_to_another_log_with_all_its_places() -> None:
     held = held.drop(ONE, at(250)).meet(TWO, item(260, ADD_B)).pass_by(TWO, item(270))
     moved = held.moved(lambda place: at(place.position.offset + 1000))
     assert [place.position.offset + 1000 for place in held.places] == [place.position.offset for place in moved.places]
-    assert len(held.places) == 7
+    assert len(held.places) == 9
     assert moved.moved(lambda place: at(place.position.offset - 1000)) == held

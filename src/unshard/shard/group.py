@@ -26,7 +26,9 @@ class TableState:
     """One source table of a group. `gone`: where it was dropped, kept for what is held of it until then; `last` is the
     caller's own about it, in JSON: what a later table of the name is unlike.
 
-    `passed` are statements met while it was held that are not for the target, and that nobody waits for.
+    `since` is where what is re-synced now began: the log is needed from there on, for a prepared transaction may begin
+    before `behind` and end after it. `passed` are statements met while it was held that are not for the target, and
+    that nobody waits for.
     """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
@@ -34,6 +36,7 @@ class TableState:
     gone: Location | None = None
     last: Form | None = None
     passed: tuple[DdlItem, ...] = ()
+    since: Location | None = None
 
     @property
     def held_from(self) -> Location | None:
@@ -45,7 +48,7 @@ class TableState:
     @property
     def needs_log_from(self) -> Location | None:
         if self.behind is not None:
-            return self.behind
+            return self.since or self.behind
         return self.sequence.items[0].begin if self.sequence.items else None
 
     @property
@@ -71,35 +74,36 @@ class TableState:
         reached = max(self.behind, upto, key=_position)
         done = _position(reached) >= _position(self.until(at))
         passed = tuple(item for item in self.passed if _position(item.begin) >= _position(reached))
-        return replace(
-            self, behind=None if done else reached, passed=() if done and not self.sequence.items else passed
-        )
+        if done:
+            return replace(self, behind=None, since=None, passed=passed if self.sequence.items else ())
+        return replace(self, behind=reached, passed=passed)
 
     @property
     def places(self) -> tuple[Location, ...]:
         """All that is on record of the log."""
         edges = [place for item in (*self.sequence.items, *self.passed) for place in (item.begin, item.end)]
-        return (*edges, *(place for place in (self.behind, self.gone) if place is not None))
+        return (*edges, *(place for place in (self.behind, self.gone, self.since) if place is not None))
 
     def moved(self, to: Moved) -> TableState:
-        behind, gone = (to(place) if place is not None else None for place in (self.behind, self.gone))
+        behind, gone, since = (to(place) if place else None for place in (self.behind, self.gone, self.since))
         items, passed = (tuple(item.moved(to) for item in kept) for kept in (self.sequence.items, self.passed))
-        return replace(self, sequence=ShardingSequence(items), behind=behind, gone=gone, passed=passed)
+        return replace(self, sequence=ShardingSequence(items), behind=behind, gone=gone, passed=passed, since=since)
 
     def to_dict(self) -> Form:
         return {
             "items": [item.to_dict() for item in self.sequence.items],
             "behind": place_form(self.behind) if self.behind else None,
             "gone": place_form(self.gone) if self.gone else None,
+            "since": place_form(self.since) if self.since else None,
             "last": self.last,
             "passed": [item.to_dict() for item in self.passed],
         }
 
     @classmethod
     def from_dict(cls, form: Form) -> TableState:
-        behind, gone = (place_of(form[name]) if form[name] else None for name in ("behind", "gone"))
+        behind, gone, since = (place_of(form[n]) if form.get(n) else None for n in ("behind", "gone", "since"))
         items, passed = (tuple(map(DdlItem.from_dict, form.get(name, ()))) for name in ("items", "passed"))
-        return cls(ShardingSequence(items), behind, gone, form.get("last"), passed)
+        return cls(ShardingSequence(items), behind, gone, form.get("last"), passed, since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +235,7 @@ class ShardingGroup:
             state = self.tables.get(old, TableState())
             renamed = renamed.add(new, end, len(state.sequence))
             if state.behind is not None and not state.sequence.items:  # no change passes those of the old name
-                renamed = renamed._with(new, replace(renamed.tables[new], behind=end))
+                renamed = renamed._with(new, replace(renamed.tables[new], behind=end, since=end))
         return renamed
 
     @property
@@ -253,7 +257,7 @@ class ShardingGroup:
         tables = {}
         for name, state in self.tables.items():
             first, *rest = state.sequence.items
-            after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end)
+            after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end, since=first.end)
             tables[name] = after.resynced(first.end, at)
         return replace(self, tables=_kept(tables), resolved=self.resolved + 1, reported=False)
 

@@ -88,19 +88,26 @@ def look_back(log: Log, work: Complete, source: str, since: Position | None = No
     """The prepare of a commit that has none on record: it was read past before the task began.
 
     It is looked for behind `since` first, where that lies in the commit's own file. Then the files are searched from
-    there back to the oldest of the log. None where no prepare is found, or the one that is found was completed before.
+    there back to the oldest of the log. None where it lies before all of them. Raises BinlogError BINLOG-034 where the
+    last that is told of the xid is another end of it, or bytes before it are damaged.
     """
     if since is not None and since.file == work.begin.file:
         found, seen = _last_in(log, since, work, source)
         if seen:
-            return found
+            return _there(found, work, source)
     file: str | None = work.begin.file
     while file is not None and log.path(file).exists():
         found, seen = _last_in(log, Position(file), work, source)
         if seen:
-            return found
+            return _there(found, work, source)
         file = _before(file)
     return None
+
+
+def _there(found: PreparedXa | None, work: Complete, source: str) -> PreparedXa:
+    if found is None:
+        raise no_prepare(work, source)
+    return found
 
 
 def no_prepare(work: Complete, source: str) -> BinlogError:

@@ -28,7 +28,7 @@ from unshard.sync.groups import ShardingGroups
 from unshard.sync.leave_out import as_kept, leave_out, take_up
 from unshard.sync.ledger import Account
 from unshard.sync.plan import Planner
-from unshard.sync.prepared import look_back, no_prepare, rows_of
+from unshard.sync.prepared import look_back, rows_of
 from unshard.sync.reread import WHOLE, stretches_again
 from unshard.sync.safe_mode import check_repeatable
 from unshard.sync.standing import Standing
@@ -168,7 +168,8 @@ class Resyncer:
     def _rows(self, work: Work | None, log: Log, since: Position) -> Rows | None:
         """The rows of a stretch, or of a prepared transaction whose commit it is; none were kept of its prepare.
 
-        `since` is where the re-sync stands: what lies before it need not be readable.
+        `since` is where the re-sync stands: what lies before it need not be readable. A transaction that was prepared
+        before all that is left of the log (`TableState.since`) has no row of these tables: it would have held the DDL.
         """
         if isinstance(work, Rows):
             return work
@@ -176,7 +177,7 @@ class Resyncer:
             return None
         found = look_back(log, work, self.source, since)
         if found is None:
-            raise no_prepare(work, self.source)
+            return None
         return rows_of(log, found, work.begin, work.end, work.completed.timestamp, self.source)
 
     def _tables(self, found: Found, resync: Resync) -> tuple[TablePlan, ...]:
