@@ -48,6 +48,8 @@ class Scenario:
     _run: TaskRun = field(init=False)
     _locking: dict[str, Any] = field(default_factory=dict)
     """By server, the connection that holds its LOCK TABLES."""
+    _locked: dict[str, str] = field(default_factory=dict)
+    """By server, the table that it has locked."""
 
     def __post_init__(self) -> None:
         path = self.folder / "scenario.yaml"
@@ -131,8 +133,11 @@ class Scenario:
         for statement in filter(None, map(str.strip, re.split(r";\s*(?:\n|$)", text))):
             for name, server in servers.items():
                 if statement.startswith(("LOCK TABLES", "UNLOCK TABLES")):
-                    connection = self._locking.setdefault(name, server.connection())
-                    connection.query(statement)
+                    self._locking.setdefault(name, server.connection()).query(statement)
+                    self._locked[name] = statement.split()[2] if statement.startswith("LOCK") else ""
+                elif name in self._locking and self._locked[name] and self._locked[name] in statement:
+                    self._locking[name].query(statement)
+                    self._locking[name].commit()
                 else:
                     server.run(statement)
 

@@ -7,7 +7,7 @@ import pytest
 from unshard.errors import ShardError
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
-from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.sequence import DdlItem, normalised, same
 
@@ -199,3 +199,27 @@ def test_a_group_goes_over_to_another_log_with_all_its_places() -> None:
     assert [place.position.offset + 1000 for place in held.places] == [place.position.offset for place in moved.places]
     assert len(held.places) == 9
     assert moved.moved(lambda place: at(place.position.offset - 1000)) == held
+
+
+def test_ddl_that_is_in_a_copy_holds_its_table_from_the_snapshot_on() -> None:
+    """Two are met while the main stream stands before the table's own snapshot at 300, one behind it."""
+    copied = [DdlItem(at(begin), at(300), (text,)) for begin, text in ((100, ADD_A), (150, ADD_B))]
+    both = group(ONE, TWO).meet(ONE, copied[0]).meet(ONE, copied[1])
+    assert both.held == {ONE: at(300)}
+    both = both.meet(TWO, item(200, ADD_A)).resolve(at(205))
+    assert both.resync(at(205)) is None
+    both = both.meet(TWO, item(400, ADD_B))
+    assert both.held == {ONE: at(300), TWO: at(405)}
+    resync = both.resolve(at(405)).resync(at(405))
+    assert resync is not None
+    assert resync.windows == {ONE: (at(300), at(405))}
+
+
+def test_a_resync_is_read_from_edge_to_edge() -> None:
+    """A snapshot lies at no statement of the log: no stretch of rows may be across it."""
+    windows = {ONE: (at(100), at(400)), TWO: (at(250), at(300))}
+    edges, begin = [], at(100)
+    while begin != at(400):
+        begin = Resync(begin, at(400), windows).edge
+        edges.append(begin)
+    assert edges == [at(250), at(300), at(400)]

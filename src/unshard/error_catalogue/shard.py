@@ -86,9 +86,9 @@ SHARD: dict[str, Entry] = {
         " a column mapping (`partition id`) or route them apart",
     ),
     "SHARD-029": Entry(
-        "this table and {other} are merged into {target}, and their copies differ in {columns}: only one of them had a"
-        " DDL when it was copied, and nobody can tell where the other one has it",
-        "run the DDL on all shards, then remove the dump and start the task anew; let no DDL run on shards while they"
-        " are copied",
+        "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
+        "run the DDL on all shards of all sources, then remove the dumps, the merged table and the task's rows in"
+        " `meta-schema`, and start the task anew; while shards are copied, let ADD COLUMN and DROP COLUMN alone run on"
+        " them",
     ),
 }

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import MySQLdb
 
+from unshard.ddl.ahead import Copied
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.create_sql import create_database, create_table
+from unshard.load.widen import widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
@@ -32,12 +34,13 @@ _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 416
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A source's rules, as functions of a source table's name. `alike`: tables that merge must have equal columns,
-    for their DDL is brought together."""
+    for their DDL is brought together; but for what `copied` tells that only some of the copies have."""
 
     route: Route
     mapping_for: Callable[[TableName], ColumnMapping | None]
     extracted: Callable[[TableName], tuple[Extracted, ...]]
     alike: bool = False
+    copied: Copied = field(default_factory=Copied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,12 @@ def prepare(
     found: dict[TableName, Way] = {}
     there_before = _Listing(connection)
     used = ""
-    firsts: dict[TableName, Table] = {}
-    names = [table.name for table in contents.tables]
+    firsts: dict[tuple[TableName, int], Table] = {}
+    copied = rules.copied
+    oldest_first = sorted(contents.tables, key=lambda table: copied.count(table.name))
+    names = [table.name for table in oldest_first]
     asked = [(rules.route(name), rules.extracted(name), rules.mapping_for(name)) for name in names]
-    for table, (target, extracted, mapping) in zip(contents.tables, asked, strict=True):
+    for table, (target, extracted, mapping) in zip(oldest_first, asked, strict=True):
         where = Where(source, str(table.name))
         statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
         if not there_before.has_schema(target.schema):
@@ -80,7 +85,8 @@ def prepare(
             used = ""  # its description uses the scratch schema
         structure = table.structure or _described(connection, table, scratch_schema, source)
         if rules.alike:
-            _refuse_unlike(firsts.setdefault(target, structure), structure, target, where)
+            first = firsts.setdefault((target, copied.count(table.name)), structure)
+            _refuse_unlike(first, structure, target, where)
         if used != target.schema:
             rows(connection, f"USE {quote_name(target.schema)}")
             used = target.schema
@@ -90,6 +96,8 @@ def prepare(
             text = create_table(table.create_sql, table.name.schema, target, rules.route)
             _create(connection, text, f"table {target}", where)
             there = read_table(connection, target)
+        if there is not None and target in copied.ahead:
+            there = _widened(connection, target, with_constants(structure, added), copied, where)
         faults = misfits(with_constants(structure, added), there) if there else ["it is gone again"]
         if faults or there is None:
             values = {"target": str(target), "faults": "; ".join(faults)}
@@ -104,7 +112,17 @@ def _refuse_unlike(one: Table, other: Table, target: TableName, where: Where) ->
     first, second = ({(c.name.lower(), c.definition, c.nullable) for c in table.columns} for table in (one, other))
     if first != second:
         names = ", ".join(sorted({name for name, *_ in first ^ second}))
-        raise ShardError("SHARD-029", where, values={"other": str(one.name), "target": str(target), "columns": names})
+        why = f"the copy of {one.name} differs in {names}, and no DDL that the log tells of made it so"
+        raise ShardError("SHARD-029", where, values={"target": str(target), "why": why})
+
+
+def _widened(connection: Any, target: TableName, copy: Table, copied: Copied, where: Where) -> Table | None:
+    """The target's table, with what the copy needs; sources do so one after the other."""
+    with _named_lock(connection, f"unshard:{target}"[:64]):
+        there = read_table(connection, target)
+        if there is None or not widen(connection, there, copy, *copied.columns(copy.name), where):
+            return there
+        return read_table(connection, target)
 
 
 class _Listing:

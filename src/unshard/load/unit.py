@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unshard.crash_point import reach
+from unshard.ddl.ahead import Copied
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
@@ -85,12 +86,13 @@ class LoadUnit:
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
 
-    def run(self) -> LoadResult:
-        """Load what is not loaded yet; blocks until the target holds all. Raises LoadError or TargetError.
+    def run(self, copied: Copied | None = None) -> LoadResult:
+        """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
 
         May be called again after any crash, on the same folder: a finished load is only read back. A call takes
-        the load over from any process that is still at it.
+        the load over from any process that is still at it. `copied`: as in `load.structure.Rules`.
         """
+        self._rules = replace(self._rules, copied=copied or Copied())
         begun = retrying(self._begin)
         if begun is not None:
             self._load(*begun)

@@ -115,6 +115,12 @@ class Resync:
     end: Location
     windows: Mapping[TableName, tuple[Location, Location]]
 
+    @property
+    def edge(self) -> Location:
+        """Where the next window begins or ends: up to there the same tables are let through."""
+        edges = (edge for window in self.windows.values() for edge in window)
+        return min((edge for edge in edges if _position(edge) > _position(self.begin)), key=_position, default=self.end)
+
 
 @dataclass(frozen=True, slots=True)
 class ShardingGroup:

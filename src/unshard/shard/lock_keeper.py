@@ -35,7 +35,8 @@ class Member:
 class LockKeeper:
     """`silent`: sources of the task that have not said yet which tables they own; they are waited for.
 
-    `gone` counts the locks that all sources have behind them. At most the last lock is not executed.
+    `gone` counts the locks that all sources have behind them. At most the last lock is not executed. `copied`: up to
+    the DDL of this number some table was copied when it had met it, so the target may have a part of it.
     """
 
     task: str
@@ -44,6 +45,7 @@ class LockKeeper:
     members: Mapping[str, Member] = field(default_factory=dict)
     locks: tuple[Lock, ...] = ()
     gone: int = 0
+    copied: int = 0
 
     @property
     def open(self) -> Lock | None:
@@ -74,6 +76,23 @@ class LockKeeper:
         """What the source does about the DDL that it has reported; None where it has reported none."""
         lock = self.lock_of(source)
         return lock.outcome(source) if lock is not None else None
+
+    @property
+    def ahead(self) -> bool:
+        """Whether a copy has a DDL that is not run on the target yet."""
+        return self.copied > self._executed
+
+    def is_copied(self, source: str) -> bool:
+        """Whether the DDL that the source meets, or has reported, next is one that a copy has."""
+        return self.members[source].passed < self.copied
+
+    def copy_has(self, source: str, met: int) -> LockKeeper:
+        """A table of the source is copied behind the first `met` of the DDL that the source has still to report.
+
+        Said before anything of the copy is loaded. May be said again.
+        """
+        member = self.members.get(source)
+        return replace(self, copied=max(self.copied, (member.passed if member else self._executed) + met))
 
     def heard(self, source: str) -> LockKeeper:
         """The source has said which tables it owns; ones of this target it has none, or `declare` tells."""
@@ -177,13 +196,14 @@ class LockKeeper:
             "members": {source: member.to_dict() for source, member in self.members.items()},
             "locks": [lock.to_dict() for lock in self.locks],
             "gone": self.gone,
+            "copied": self.copied,
         }
 
     @classmethod
     def from_dict(cls, task: str, target: TableName, silent: Collection[str], form: Form) -> LockKeeper:
         members = {source: Member.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
-        return cls(task, target, frozenset(silent), members, locks, form["gone"])
+        return cls(task, target, frozenset(silent), members, locks, form["gone"], form.get("copied", 0))
 
 
 def lock_id(task: str, target: TableName) -> str:

@@ -7,7 +7,7 @@ The machines are `shard`'s; here each of their steps becomes durable in the tran
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -30,7 +30,7 @@ from unshard.sync.journal import Also, Journal
 from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
 from unshard.target.shard_groups import load_groups, save_group
-from unshard.target.shard_locks import done, join, look, own
+from unshard.target.shard_locks import copy_has, done, join, load_keeper, load_keepers, look, own
 
 LOOK_SECONDS = 0.2
 """How often a lock that waits is looked at; one question for all of a source."""
@@ -161,6 +161,30 @@ class ShardingGroups:
                 return found
         target = self.keeper.next_resync(at)
         return (Next.RESYNC, self.keeper.group(target[0])) if target is not None else None
+
+    def is_copied(self, group: ShardingGroup) -> bool:
+        """Whether a table, of any source, was copied behind the DDL that the group runs next."""
+        keeper = self.journal.on_target(lambda c: load_keeper(c, self.journal.meta, group.target))
+        return keeper.is_copied(self.journal.source)
+
+    def copies(self, counts: Mapping[TableName, int]) -> frozenset[TableName]:
+        """Say how many DDL the copy of each target's furthest table has; the targets of which any source has said so.
+
+        Before anything of the copy is loaded.
+        """
+        meta, source = self.journal.meta, self.journal.source
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                for target, met in counts.items():
+                    copy_has(cursor, meta, source, target, met)
+                cursor.execute("COMMIT")
+
+        if counts:
+            self.journal.on_target(attempt)
+        keepers = self.journal.on_target(lambda c: load_keepers(c, meta))
+        return frozenset(keeper.target for keeper in keepers if keeper.ahead)
 
     def resolve(self, group: ShardingGroup, at: Location) -> Also:
         """The target has the group's DDL, or goes without it: this source is behind it."""

@@ -127,7 +127,7 @@ class Resyncer:
             resync = group.resync(at)
             if resync is None or left <= 0:
                 break
-            work = next_work(log, resync.begin, resync.end.position, left, self.source)
+            work = next_work(log, resync.begin, resync.edge.position, left, self.source)
             rows = self._rows(work, log, resync.begin.position)
             let = self.groups.again(resync, group, rows) if rows is not None else {}
             if rows is not None and let:
@@ -136,7 +136,7 @@ class Resyncer:
                     break
                 found = found.and_then(more) if found is not None else more
             left -= rows.size if rows is not None else 0
-            group = group.resynced(work.end if work is not None else resync.end, at)
+            group = group.resynced(work.end if work is not None else resync.edge, at)
         return found, group
 
     def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> Found | None:

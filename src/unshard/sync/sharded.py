@@ -44,10 +44,10 @@ from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also, nothing
 from unshard.sync.logged import from_form
 from unshard.sync.ownership import PATIENCE_SECONDS
+from unshard.sync.wanted import COORDINATED
 from unshard.target.receipts import OpenBatch
 from unshard.target.shard_locks import look, own
 
-COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
 _TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
 
 
@@ -137,18 +137,23 @@ class ShardedStatements:
         there = self.groups.journal.on_target(lambda c: read_table(c, target))
         return replace(piece, run=()) if there is not None else piece
 
-    def meet(self, table: TableName, statements: Sequence[Parsed], work: Ddl, at: Location) -> Also:
-        """The table is held behind the statement, which is `statements` on the target."""
+    def meet(
+        self, table: TableName, statements: Sequence[Parsed], work: Ddl, at: Location, copied: Location | None = None
+    ) -> Also:
+        """The table is held behind the statement, which is `statements` on the target.
+
+        `copied`: the later place of its own snapshot, which has the statement and all changes up to there.
+        """
         group = self.groups.keeper.group(self.groups.rules.route(table))
         before = self.groups.structure(table)
         assert before is not None, "a statement was run on a table that is not there"
         payload: dict[str, Any] = {
-            "before": before.to_dict(),
+            "before": before.to_dict() if copied is None else None,
             "statements": [[one.text, one.context.to_dict()] for one in statements],
         }
         stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
         texts = tuple(one.text for one in statements)
-        item = DdlItem(Location(work.begin, at.gtid), work.end, texts, payload, stamp)
+        item = DdlItem(Location(work.begin, at.gtid), copied or work.end, texts, payload, stamp)
         return self.groups.put(group.meet(table, item))
 
     def pass_by(self, passing: Passing) -> Also | None:
@@ -222,7 +227,7 @@ class ShardedStatements:
             return 0
         name, state = next((n, s) for n, s in group.tables.items() if len(s.sequence) == length)
         now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
-        versions = [Table.from_dict(item.payload["before"]) for item in state.sequence.items]
+        versions = [_before(group, place) for place in range(length)]
         for met, version in reversed(list(enumerate([*versions, now]))):
             if version is not None and _body(version) == _body(made) and _charsets(version) == _charsets(made):
                 return met
@@ -257,9 +262,15 @@ def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
     return {first: name for first, name in now.items() if first != name}
 
 
-def statements_of(item: DdlItem) -> list[Parsed]:
+def _before(group: ShardingGroup, place: int) -> Table | None:
+    """What the tables were before that item of theirs; None where all that have it were copied behind it."""
+    met = (state.sequence.items[place] for state in group.tables.values() if len(state.sequence) > place)
+    return next((Table.from_dict(form) for item in met if (form := item.payload["before"])), None)
+
+
+def statements_of(item: DdlItem) -> tuple[Parsed, ...]:
     """What an item is on the target, to be run."""
-    return [classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"]]
+    return tuple(classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"])
 
 
 def _body(table: Table) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
+from unshard.ddl.ahead import left_to_run
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import unmarked
@@ -28,6 +29,7 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS
+from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.sync.follow import Ddl
 from unshard.sync.journal import Also, Journal, nothing
@@ -144,7 +146,8 @@ class Statements:
         where = Where(source=self.source, position=str(work.begin))
         operator = journal.operator_in(work.begin, work.end.position)
         if operator is None:
-            wanted = self._reader.own(work, where, self.after, unlocked=unlocked)
+            sharded = self.sharded is not None
+            wanted = self._reader.own(work, where, self.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, journal)
             ready = self._prepared(work, wanted.found, self.rules, journal)
         else:
@@ -152,7 +155,9 @@ class Statements:
             journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
         changes, also, passing = ready.changes, None, None
         if self.sharded is not None and ready.shared.meets is not None and ready.statements:
-            also = self.sharded.meet(ready.shared.meets, ready.statements, work, at)
+            snapshot = self._locations.get(ready.shared.meets)
+            copied = snapshot if snapshot is not None and snapshot.position > work.begin else None
+            also = self.sharded.meet(ready.shared.meets, ready.statements, work, at, copied)
         elif self.sharded is not None:
             passing = Passing.of(ready.shared.pieces, changes, work, at)
             also = self.sharded.pass_by(passing)
@@ -169,7 +174,15 @@ class Statements:
         assert self.sharded is not None and group.ready is not None
         item = group.ready
         place, begin, end = self.tracker.place, item.begin.position, item.end.position
-        intent = journal.on_target(lambda c: plan_intent(c, place, statements_of(item), begin, end))
+        statements = statements_of(item)
+        if self.sharded.groups.is_copied(group):
+            there = journal.on_target(lambda c: read_table(c, group.target))
+            statements = statements if there is None else left_to_run(statements, there)
+        if not statements:
+            self.touched = frozenset(group.tables)
+            journal.move(at, self.take_changes(at.position), also=self.sharded.groups.resolve(group, at))
+            return
+        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
         plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": [], "end_gtid": at.gtid}
         plan["group"] = [group.target.schema, group.target.table]
         journal.open(at, at, plan, partitions=0)
@@ -215,7 +228,8 @@ class Statements:
         try:
             if operator.op is Op.INJECT:
                 rules = self.rules
-                own = self._reader.own(work, where, self.after, unlocked=unlocked)
+                sharded = self.sharded is not None
+                own = self._reader.own(work, where, self.after, unlocked=unlocked, sharded=sharded)
                 self._refuse_sharding(own.found, journal)
             else:
                 own = self._reader.followed(work, where, rules)

@@ -16,12 +16,14 @@ from functools import partial
 from threading import Event
 
 from unshard.crash_point import reach
+from unshard.ddl.ahead import Copied
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan
 from unshard.sync.clash import held_clash
+from unshard.sync.copied import copied_ddl
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
@@ -118,6 +120,18 @@ class SyncUnit:
             if clash is None:
                 raise
             raise clash from error
+
+    def copied(self, start: Checkpoint, stop: Event) -> Copied | None:
+        """What the copy that ends in `start` has of sharding DDL, said to the task's other sources too.
+
+        Asked before the copy is loaded; None when `stop` came first. Raises ShardError SHARD-029.
+        """
+        if self.groups is None:
+            return Copied()
+        try:
+            return copied_ddl(start, self.statements, self.groups, self.journal, self.relay, stop)
+        finally:
+            self.journal.drop()
 
     def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)

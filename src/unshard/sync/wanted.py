@@ -22,6 +22,9 @@ from unshard.sync.logged import SourceTraits, logged_context
 from unshard.sync.statement_filter import classify_logged, judge_and_log
 from unshard.transform.event_filter import EventFilter
 
+COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
+"""Statements of merged tables that are brought together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -58,8 +61,18 @@ class StatementReader:
         found = pieces(parsed, rules, self.tracker.get)
         return Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
-    def own(self, work: Ddl, where: Where, after: Mapping[TableName, Position], *, unlocked: bool) -> Wanted:
+    def own(
+        self,
+        work: Ddl,
+        where: Where,
+        after: Mapping[TableName, Position],
+        *,
+        unlocked: bool = False,
+        sharded: bool = False,
+    ) -> Wanted:
         """What the statement itself asks for; `after` has the tables whose structure is of a later place.
+
+        With `sharded` a DDL that the copy of such a table has is met all the same: it is run, and not tracked.
 
         Raises SyncError SYNC-013, SYNC-014, SYNC-047.
         """
@@ -73,7 +86,8 @@ class StatementReader:
         own = set(self.rules.online.real_names(parsed))
         copied = {name for name in own if after.get(name, work.begin) > work.begin}
         if copied == own != set():
-            return Wanted(online=self.rules.online.forgotten(parsed))
+            met = self._met_in_copy(parsed) if sharded else ()
+            return Wanted(met, self.rules.online.forgotten(parsed))
         if copied:
             raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
         online = self.rules.online.changes(parsed, self.rules.allows)
@@ -83,6 +97,11 @@ class StatementReader:
             return Wanted()
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
         return Wanted(pieces(parsed, rules, self.tracker.get), online)
+
+    def _met_in_copy(self, parsed: Parsed) -> tuple[Piece, ...]:
+        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
+        found = pieces(parsed, rules, self.tracker.get)
+        return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
 
     def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
         if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):

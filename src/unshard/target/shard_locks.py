@@ -110,6 +110,11 @@ def change(cursor: Any, meta: MetaTables, target: TableName, make: Change) -> Lo
     return after
 
 
+def copy_has(cursor: Any, meta: MetaTables, source: str, target: TableName, met: int) -> None:
+    """A table of the source that lands there is copied behind the first `met` DDL that the source will report."""
+    change(cursor, meta, target, lambda keeper: keeper.copy_has(source, met))
+
+
 def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
     """The source is no part of the task any more: nothing waits for it."""
     silent = _hold(cursor, meta)

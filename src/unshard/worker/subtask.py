@@ -213,7 +213,12 @@ class Subtask:
         if self.load is None or stop.is_set():
             return None
         self._enter("load")
-        self.load.run()
+        copied = None
+        if self.dump is not None and self.sync is not None:
+            copied = self.sync.copied(self.beginning.after_load(), stop)
+            if copied is None:
+                return None
+        self.load.run(copied)
         reach("subtask-loaded")
         if self.sync is not None:
             return self.beginning.after_load()

@@ -1,0 +1,104 @@
+"""What the log tells of a copy in which each table has a snapshot of its own: the sharding DDL that it has already.
+
+Asked before anything of the copy is loaded: what can't be kept stops there (`ddl.ahead` has the rule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from threading import Event
+
+from unshard.ddl.ahead import Copied, is_kept
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.online import OnlineDdl
+from unshard.ddl.parse import classify
+from unshard.ddl.statement import Ddl as Parsed
+from unshard.ddl.statement import Skipped
+from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import DdlError, ShardError, Where
+from unshard.model.position import Position
+from unshard.model.table import Table, TableName
+from unshard.sync.failover import IDLE_SECONDS
+from unshard.sync.follow import Ddl, Relay, next_work
+from unshard.sync.groups import ShardingGroups
+from unshard.sync.journal import Journal
+from unshard.sync.logged import logged_context
+from unshard.sync.statement import Statements
+from unshard.sync.wanted import StatementReader
+from unshard.target.checkpoint import Checkpoint
+
+_BUDGET = 64 << 20
+
+
+def copied_ddl(
+    start: Checkpoint, statements: Statements, groups: ShardingGroups, journal: Journal, relay: Relay, stop: Event
+) -> Copied | None:
+    """Say to the task's other sources what of sharding DDL the copy has that sync begins with at `start`.
+
+    Waits until the log up to its last snapshot is there; None when `stop` came first. Raises ShardError SHARD-029 for
+    one that can't be brought together with the copies that lack it.
+    """
+    tables = {name: state.table for name, state in start.tables.items() if state.table is not None}
+    places = {name: state.location.position for name, state in start.tables.items() if state.location is not None}
+    after = {name: place for name, place in places.items() if place > start.location.position}
+    met: dict[TableName, tuple[tuple[Parsed, ...], ...]] = {}
+    if after and relay.upstream == journal.upstream():
+        tracker = SchemaTracker(statements.tracker.place)
+        tracker.begin(tables)
+        rules = replace(statements.rules, online=OnlineDdl(statements.rules.online.tables))
+        reader = StatementReader(statements.source, statements.traits, tracker, rules, statements.events)
+        end, at = max(after.values()), start.location
+        while not relay.wait_for(end, IDLE_SECONDS):
+            relay.check()
+            if stop.is_set():
+                return None
+        while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
+            if isinstance(work, Ddl) and journal.operator_in(work.begin, work.end.position) is None:
+                for name, parts in _met(work, reader, after):
+                    met[name] = (*met.get(name, ()), parts)
+            at = work.end
+        for name, statements_met in met.items():
+            for part in (part for parts in statements_met for part in parts):
+                _refuse(part, tables[name], tracker, reader, journal)
+    furthest: dict[TableName, int] = {}
+    for name, found in met.items():
+        target = groups.rules.route(name)
+        furthest[target] = max(furthest.get(target, 0), len(found))
+    return Copied(met, groups.copies(furthest))
+
+
+def _met(
+    work: Ddl, reader: StatementReader, after: Mapping[TableName, Position]
+) -> Iterator[tuple[TableName, tuple[Parsed, ...]]]:
+    """The operations of a statement that the copy of its table has, by table."""
+    where = Where(source=reader.source, position=str(work.begin))
+    parsed = classify(work.statement.sql, logged_context(work.statement, reader.traits, where))
+    online = reader.rules.online
+    if isinstance(parsed, Skipped) or not any(
+        name in after or not online.tables.is_real(name) for name in parsed.tables
+    ):
+        return
+    wanted = reader.own(work, where, after, sharded=True)
+    online.apply(wanted.online)
+    parts = [part for piece in wanted.found if not piece.tracked for one in piece.run for part in alter_parts(one)]
+    for name in {part.tables[0] for part in parts}:
+        yield name, tuple(part for part in parts if part.tables[0] == name)
+
+
+def _refuse(part: Parsed, copy: Table, tracker: SchemaTracker, reader: StatementReader, journal: Journal) -> None:
+    """Raises ShardError SHARD-029."""
+
+    def leaves_as_it_is(part: Parsed) -> bool:
+        try:
+            after = journal.on_target(lambda c: tracker.after(c, part)).get(copy.name)
+        except DdlError as error:
+            if error.code != "DDL-003":
+                raise
+            return False
+        return after is None or (after.columns, after.indexes) == (copy.columns, copy.indexes)
+
+    if not is_kept(part, copy, leaves_as_it_is):
+        why = f"`{part.text[:200]}` ran on it while it was copied, and the copy of another shard may not have it"
+        where = replace(part.context.where, table=str(copy.name))
+        raise ShardError("SHARD-029", where, values={"target": str(reader.rules.route(copy.name)), "why": why})

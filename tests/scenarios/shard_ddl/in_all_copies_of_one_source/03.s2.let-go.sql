@@ -1,0 +1,2 @@
+-- when s1 is in sync
+UNLOCK TABLES;

@@ -1,0 +1,1 @@
+CREATE TABLE shop_1.basket_1 (id INT PRIMARY KEY, pieces INT);

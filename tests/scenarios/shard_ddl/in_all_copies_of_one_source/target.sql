@@ -1,0 +1,2 @@
+ALTER TABLE orders ADD COLUMN old int(11) NULL;
+ALTER TABLE orders DROP COLUMN old;

@@ -1,0 +1,7 @@
+ALTER TABLE shop_1.orders_2 ADD COLUMN note VARCHAR(20) DEFAULT 'none', ADD KEY by_item (item);
+INSERT INTO shop_1.orders_3 (item, old) VALUES ('lemon', 7);
+ALTER TABLE shop_1.orders_3 ADD COLUMN note VARCHAR(20) DEFAULT 'none', ADD KEY by_item (item);
+ALTER TABLE shop_1.orders_3 DROP COLUMN old;
+ALTER TABLE shop_1.orders_2 DROP COLUMN old;
+ALTER TABLE shop_1.orders_3 MODIFY COLUMN size VARCHAR(40);
+ALTER TABLE shop_1.orders_2 MODIFY COLUMN size VARCHAR(40);
