@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from proof import as_applied
 from unshard.model.table import TableName
+from unshard.mysql.connection import rows
 from unshard.shard.sequence import normalised
 from unshard.testing.binlog_count import RowEvent, row_events
 from unshard.testing.compare import assert_equal
@@ -67,11 +68,14 @@ class MergedShards:
         A statement may name its schema or not.
         """
         found: list[str] = []
+        connection = self.target.connection()
+        connection.set_character_set("latin1")  # statements of other tests are of any character set
         for log, *_ in self.target.query("SHOW BINARY LOGS"):
-            for event in self.target.query(f"SHOW BINLOG EVENTS IN '{log}'"):
+            for event in rows(connection, f"SHOW BINLOG EVENTS IN '{log}'"):
                 text = str(event[5])
                 if event[2] == "Query" and self.merged.schema in text and _DDL.match(self._told(text)):
                     found.append(self._told(text))
+        connection.close()
         told = [self._told(one) for one in re.split(r";\s*(?:\n|$)", wanted) if one.strip()]
         assert found == told if ordered else sorted(found) == sorted(told), found
 

@@ -8,9 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from operated import ctl
-from shard_runs import Shards
+from shard_runs import ROW, Shards
 from task_runs import TaskRun, newest
 from unshard.errors import UnshardError
+from unshard.target.meta import MetaTables
+from unshard.target.shard_locks import load_keepers
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -69,6 +71,46 @@ def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSes
     rows = [row for table in (0, 1) for row in shards.sources["s1"].query(f"SELECT id, v, c FROM {shards.at(table)}")]
     assert shards.merged_rows() == sorted(rows)
     assert columns(shards) == ["id", "v", "c"]
+
+
+def test_a_create_that_is_left_out_makes_nobody_wait(
+    shards: Shards, second_source: MariadbServer, spark: SparkSession
+) -> None:
+    """The first table of s2 is refused behind its declaration: left out, it is given back, in later processes too."""
+    second_source.run(f"CREATE DATABASE {shards.name}_s", f"CREATE TABLE {shards.name}_s.other (id INT PRIMARY KEY)")
+    shards.sources = {**shards.sources, "s2": second_source}
+    files = shards.files()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    place = newest(second_source)
+    shards.run("s2", f"CREATE TABLE {shards.at(5)} ({ROW}, more INT)")
+    assert refused(shards, spark) == "SHARD-030"
+    assert owners(shards) == {"s1", "s2"}
+    ctl("binlog", "skip", str(files.task_path), "-s", "s2", "--binlog-pos", f"{place.file}:{place.offset}")
+    for change in ("ADD COLUMN c INT", "ADD COLUMN d INT"):
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            for table in (0, 1):
+                shards.alter("s1", table, change)
+            shards.wait_in_step(run)
+        assert owners(shards) == {"s1"}
+    assert columns(shards) == ["id", "v", "c", "d"]
+    shards.run("s2", f"DROP TABLE {shards.at(5)}")
+    shards.run("s2", f"CREATE TABLE {shards.at(5)} ({ROW}, c INT, d INT)")
+    with TaskRun(files, spark) as run:
+        shards.insert("s2", 5, 1, c="1", d="2")
+        shards.wait_in_step(run)
+    assert shards.merged_rows() == shards.expected()
+    assert owners(shards) == {"s1", "s2"}
+
+
+def owners(shards: Shards) -> set[str]:
+    """The sources that a DDL waits for."""
+    files = shards.files()
+    connection = shards.target.connection()
+    (keeper,) = (one for one in load_keepers(connection, MetaTables(files.meta, files.name)) if one.target.table == "t")
+    connection.close()
+    return set(keeper.members)
 
 
 def columns(shards: Shards) -> list[str]:

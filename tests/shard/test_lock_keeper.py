@@ -143,3 +143,21 @@ def test_json() -> None:
     form = json.loads(json.dumps(locks.to_dict()))
     assert LockKeeper.from_dict("task", TARGET, (), form) == locks
     assert locks.id == "task-`db`.`t`"
+
+
+def test_what_a_copy_has_counts_from_what_its_source_has_passed() -> None:
+    locks = keeper("s1", "s2").copy_has("s1", 2).copy_has("s2", 1)
+    assert (locks.copied, locks.ahead, locks.is_copied("s2")) == (2, True, True)
+    for ddls in (A, B):
+        locks = locks.join("s1", ddls, "").join("s2", ddls, "").done("s1").done("s2")
+    assert (locks.ahead, locks.is_copied("s1")) == (False, False)
+    assert LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict()))) == locks
+
+
+def test_a_table_that_is_left_out_is_not_waited_for_until_it_is_declared() -> None:
+    waiting = keeper("s1", "s2").join("s1", A, "")
+    locks = waiting.leave("s2", T1)
+    assert locks.outcome("s1") is Outcome.EXECUTE
+    assert LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict()))) == locks
+    assert locks.declare("s2", []) == locks
+    assert locks.declare("s2", [T1]).left == frozenset()

@@ -91,4 +91,10 @@ SHARD: dict[str, Entry] = {
         " `meta-schema`, and start the task anew; while shards are copied, let ADD COLUMN and DROP COLUMN alone run on"
         " them",
     ),
+    "SHARD-030": Entry(
+        "the first table of this source that lands in {target} has not the structure that {target} has now: {faults}",
+        "a source that owned no table there joins behind the statements that are run. Drop the table in the source and"
+        " create it with the structure of {target}: it then needs the statements that wait like all others. Leave this"
+        " CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
 }

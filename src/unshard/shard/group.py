@@ -210,7 +210,7 @@ class ShardingGroup:
         has = len(state.sequence)
         if met < max(has, self.reported):
             where = Where(source=self.source, table=str(table), position=str(at.position))
-            values = {"target": str(self.target), "met": met, "needed": max(has, self.reported)}
+            values = {"target": str(self.target), "met": met, "needed": max(has, int(self.reported))}
             raise ShardError("SHARD-002", where, "; ".join(self.sequence.statements()), values)
         copies = tuple(item.at(at) for item in self.sequence.items[has:met])
         sequence = ShardingSequence((*state.sequence.items, *copies))

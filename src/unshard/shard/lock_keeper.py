@@ -36,7 +36,8 @@ class LockKeeper:
     """`silent`: sources of the task that have not said yet which tables they own; they are waited for.
 
     `gone` counts the locks that all sources have behind them. At most the last lock is not executed. `copied`: up to
-    the DDL of this number some table was copied when it had met it, so the target may have a part of it.
+    the DDL of this number some table was copied when it had met it, so the target may have a part of it. `left`: tables
+    that a source has and that nobody waits for, for a human has left their CREATE out.
     """
 
     task: str
@@ -46,6 +47,7 @@ class LockKeeper:
     locks: tuple[Lock, ...] = ()
     gone: int = 0
     copied: int = 0
+    left: frozenset[tuple[str, TableName]] = frozenset()
 
     @property
     def open(self) -> Lock | None:
@@ -80,7 +82,7 @@ class LockKeeper:
     @property
     def ahead(self) -> bool:
         """Whether a copy has a DDL that is not run on the target yet."""
-        return self.copied > self._executed
+        return self.copied > self.executed
 
     def is_copied(self, source: str) -> bool:
         """Whether the DDL that the source meets, or has reported, next is one that a copy has."""
@@ -92,7 +94,7 @@ class LockKeeper:
         Said before anything of the copy is loaded. May be said again.
         """
         member = self.members.get(source)
-        return replace(self, copied=max(self.copied, (member.passed if member else self._executed) + met))
+        return replace(self, copied=max(self.copied, (member.passed if member else self.executed) + met))
 
     def heard(self, source: str) -> LockKeeper:
         """The source has said which tables it owns; ones of this target it has none, or `declare` tells."""
@@ -106,10 +108,17 @@ class LockKeeper:
         """
         if not tables:
             return self._without(source)
+        left = self.left - {(source, table) for table in tables}
         member = self.members.get(source)
-        passed = member.passed if member else self.gone if source in self.silent else self._executed
+        passed = member.passed if member else self.gone if source in self.silent else self.executed
         members = {**self.members, source: Member(tuple(sorted(tables)), passed)}
-        return replace(self, members=members, silent=self.silent - {source})._settled()
+        return replace(self, members=members, silent=self.silent - {source}, left=left)._settled()
+
+    def leave(self, source: str, table: TableName) -> LockKeeper:
+        """The source has the table, and nobody waits for it until the source declares it."""
+        member = self.members.get(source)
+        tables = [name for name in member.tables if name != table] if member is not None else []
+        return replace(self.declare(source, tables), left=self.left | {(source, table)})
 
     def join(self, source: str, ddls: tuple[str, ...], time: str) -> LockKeeper:
         """All tables of the source have met this DDL, and all that was written before it is in the target.
@@ -161,7 +170,8 @@ class LockKeeper:
         return lock_id(self.task, self.target)
 
     @property
-    def _executed(self) -> int:
+    def executed(self) -> int:
+        """How many DDL the target has got, or a human has given up."""
         return self.gone + sum(lock.executed for lock in self.locks)
 
     def to_settle(self) -> Lock:
@@ -185,7 +195,7 @@ class LockKeeper:
         locks = tuple(
             replace(lock, resolved=lock.resolved or not lock.remain(self.needed(lock))) for lock in self.locks
         )
-        slowest = min((member.passed for member in self.members.values()), default=self._executed)
+        slowest = min((member.passed for member in self.members.values()), default=self.executed)
         gone = self.gone if self.silent else max(self.gone, slowest)
         kept = tuple(lock for lock in locks if lock.number > gone)
         return replace(self, locks=kept, gone=gone)
@@ -197,13 +207,15 @@ class LockKeeper:
             "locks": [lock.to_dict() for lock in self.locks],
             "gone": self.gone,
             "copied": self.copied,
+            "left": [[source, name.schema, name.table] for source, name in sorted(self.left)],
         }
 
     @classmethod
     def from_dict(cls, task: str, target: TableName, silent: Collection[str], form: Form) -> LockKeeper:
         members = {source: Member.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
-        return cls(task, target, frozenset(silent), members, locks, form["gone"], form.get("copied", 0))
+        left = frozenset((source, TableName(*name)) for source, *name in form.get("left", ()))
+        return cls(task, target, frozenset(silent), members, locks, form["gone"], form.get("copied", 0), left)
 
 
 def lock_id(task: str, target: TableName) -> str:

@@ -30,7 +30,7 @@ from unshard.sync.journal import Also, Journal
 from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
 from unshard.target.shard_groups import load_groups, save_group
-from unshard.target.shard_locks import copy_has, done, join, load_keeper, load_keepers, look, own
+from unshard.target.shard_locks import copy_has, done, join, leave, load_keeper, load_keepers, look, own
 
 LOOK_SECONDS = 0.2
 """How often a lock that waits is looked at; one question for all of a source."""
@@ -92,8 +92,8 @@ class ShardingGroups:
                 keeper = keeper.with_group(ShardingGroup(source, target, states))
         self._take(keeper)
 
-    def put(self, *groups: ShardingGroup) -> Also:
-        """Take over groups; what writes them."""
+    def put(self, *groups: ShardingGroup, left: TableName | None = None) -> Also:
+        """Take over groups; what writes them. `left`: a table that nobody waits for."""
         meta, source = self.journal.meta, self.journal.source
         before = {group.target: self._saved.get(group.target) for group in groups}
         keeper = self.keeper
@@ -106,6 +106,8 @@ class ShardingGroups:
         def save(cursor: Any) -> None:
             for group in moved:
                 own(cursor, meta, source, group.target, group.tables.keys())
+            if left is not None:
+                leave(cursor, meta, source, self.rules.route(left), left)
             for group in groups:
                 save_group(cursor, meta, before[group.target], group)
 

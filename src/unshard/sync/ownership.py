@@ -62,6 +62,12 @@ class Ownership:
             journal.on_target(attempt)
         self._last = owned
 
+    def left(self) -> frozenset[TableName]:
+        """Tables of the source that nobody waits for: a human has left their CREATE out."""
+        journal = self.journal
+        keepers = journal.on_target(lambda c: load_keepers(c, journal.meta)) if self.told else ()
+        return frozenset(name for keeper in keepers for source, name in keeper.left if source == journal.source)
+
     def declared(self) -> frozenset[TableName]:
         """What the source has said that it owns, in this process or an earlier one."""
         journal = self.journal

@@ -4,6 +4,7 @@
 |---|---|---|
 | ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have it | an item; the table is held |
 | CREATE TABLE | run where the target has no such table | the table joins, behind the items whose structure it has |
+| one that `binlog skip` leaves out | nothing | nothing; nobody waits for the table before it meets a DDL |
 | DROP TABLE, DROP DATABASE | nothing | the table leaves |
 | TRUNCATE TABLE | nothing | nothing |
 | RENAME TABLE within the target table | nothing | the table goes on under its new name |
@@ -31,9 +32,11 @@ from unshard.ddl.same_structure import normal
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import Changes
+from unshard.ddl.without_columns import without_columns
 from unshard.errors import ShardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
+from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
@@ -46,7 +49,7 @@ from unshard.sync.logged import from_form
 from unshard.sync.ownership import PATIENCE_SECONDS
 from unshard.sync.wanted import COORDINATED
 from unshard.target.receipts import OpenBatch
-from unshard.target.shard_locks import look, own
+from unshard.target.shard_locks import load_keeper, look, own
 
 _TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
 
@@ -63,7 +66,8 @@ class Shared:
 class Passing:
     """A statement that waits for nobody, as groups see it. `changes`: what it makes of tables, None where one is gone.
 
-    `renamed` are tables that go on under another name, `made` those that it creates.
+    `renamed` are tables that go on under another name, `made` those that it creates; `left` is one whose CREATE a human
+    has left out.
     """
 
     begin: Location
@@ -71,12 +75,15 @@ class Passing:
     changes: Changes
     renamed: Mapping[TableName, TableName] = field(default_factory=dict)
     made: frozenset[TableName] = frozenset()
+    left: TableName | None = None
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location) -> Passing:
+    def of(
+        cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location, left: TableName | None = None
+    ) -> Passing:
         own = [piece.ddl for piece in pieces if piece.tracked]
         made = frozenset(ddl.tables[0] for ddl in own if ddl.kind is Kind.CREATE_TABLE)
-        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made)
+        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left)
 
     def to_dict(self) -> dict[str, Any]:
         """All but `changes` and `end`, which the plan of the statement has."""
@@ -159,14 +166,16 @@ class ShardedStatements:
     def pass_by(self, passing: Passing) -> Also | None:
         """What a statement that need not wait makes of groups and their members; None where it changes none.
 
-        A held table whose structure it changes upstream alone keeps the one of before, for what is read again.
+        A held table whose structure it changes upstream alone keeps the one of before, for what is read again. A new
+        table whose CREATE a human has left out is no member, also where an earlier attempt has said that it is.
 
-        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 for a new table that is unlike all others,
-        SHARD-025 where its target is busy for too long.
+        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 and SHARD-030 for a new table that is unlike the
+        others, SHARD-025 where its target is busy for too long.
         """
         groups: dict[TableName, ShardingGroup] = {}
         route, allows = self.groups.rules.route, self.groups.rules.allows
         begin, end, changes = passing.begin, passing.end, passing.changes
+        firsts: list[Table] = []
 
         def of(name: TableName) -> ShardingGroup:
             return groups.get(route(name)) or self.groups.keeper.group(route(name))
@@ -180,9 +189,12 @@ class ShardedStatements:
         for name, table in changes.items():
             if table is None and name.table and allows(name) and name not in stays:
                 groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
-        for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values())):
+        for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values(), {passing.left})):
             if (born := changes.get(name)) is not None and allows(name):
                 groups[route(name)] = of(name).add(name, end, self._met(of(name), born, begin.position))
+                firsts += [born] if of(name).tables.keys() == {name} and not of(name).unresolved else []
+        if passing.left is not None:
+            groups[route(passing.left)] = of(passing.left).drop(passing.left, begin)
         stay = {name: table for name, table in changes.items() if table is not None and name not in passing.made}
         for name in filter(self.groups.keeper.held.__contains__, stay):
             before = self.groups.structure(name)
@@ -192,7 +204,9 @@ class ShardedStatements:
         if not groups:
             return None
         self._own_first(groups, begin.position)
-        return self.groups.put(*groups.values())
+        for table in firsts:
+            self._refuse_unlike_target(table, begin.position)
+        return self.groups.put(*groups.values(), left=passing.left)
 
     def again(self, batch: OpenBatch) -> Also:
         """What closing the open batch of a statement makes of groups, in a later process."""
@@ -233,6 +247,28 @@ class ShardedStatements:
                 return met
         where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
+
+    def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
+        """Raises ShardError SHARD-030 for the first table of this source where it has not the target's structure.
+
+        It joins behind all that is run there. A column that the target alone has may be one made by hand, as long as
+        no DDL has been brought together there.
+        """
+        journal, tables = self.groups.journal, self.groups.tables
+        target = self.groups.rules.route(first.name)
+        there = journal.on_target(lambda c: read_table(c, target))
+        if there is None:
+            return
+        there = without_columns(there, [one.column for one in tables.router.extracted(first.name, journal.source)])
+        faults = misfits(first, there)
+        keeper = journal.on_target(lambda c: load_keeper(c, journal.meta, target))
+        if not faults and keeper.executed:
+            own = {column.name.lower() for column in first.columns}
+            lacking = [one for one in there.columns if one.name.lower() not in own and not one.generated]
+            faults = [f"it lacks column {one.name} {one.definition}" for one in lacking]
+        if faults:
+            where = Where(journal.source, str(first.name), str(begin))
+            raise ShardError("SHARD-030", where, values={"target": str(target), "faults": "; ".join(faults)})
 
     def _own_first(self, groups: Mapping[TableName, ShardingGroup], begin: Position) -> None:
         """Wait while a DDL is being run on a target where this source gets its first table."""

@@ -159,7 +159,9 @@ class Statements:
             copied = snapshot if snapshot is not None and snapshot.position > work.begin else None
             also = self.sharded.meet(ready.shared.meets, ready.statements, work, at, copied)
         elif self.sharded is not None:
-            passing = Passing.of(ready.shared.pieces, changes, work, at)
+            skipped = operator is not None and operator.op is Op.SKIP
+            left = self._reader.made(work, where) if skipped else None
+            passing = Passing.of(ready.shared.pieces, changes, work, at, left)
             also = self.sharded.pass_by(passing)
         if ready.intent is None:
             self._take_over(changes)

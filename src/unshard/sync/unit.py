@@ -141,7 +141,8 @@ class SyncUnit:
         self.rules.begin(self.statements.after)
         if self.groups is not None:
             known = self.statements.tracker.names if checkpoint.tables or not fresh else self.statements.names
-            self.groups.restore(known if fresh else known | self.statements.ownership.declared())
+            ownership = self.statements.ownership
+            self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
             self.statements.ownership.announce(self.groups.names)
         else:
             refuse_held(self.journal)

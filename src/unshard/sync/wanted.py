@@ -61,6 +61,13 @@ class StatementReader:
         found = pieces(parsed, rules, self.tracker.get)
         return Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
+    def made(self, work: Ddl, where: Where) -> TableName | None:
+        """The table that the statement creates upstream, if it is one that is followed."""
+        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        if isinstance(parsed, Skipped) or parsed.kind is not Kind.CREATE_TABLE:
+            return None
+        return parsed.tables[0] if self.rules.allows(parsed.tables[0]) else None
+
     def own(
         self,
         work: Ddl,

@@ -76,6 +76,11 @@ def own(cursor: Any, meta: MetaTables, source: str, target: TableName, tables: C
     return True
 
 
+def leave(cursor: Any, meta: MetaTables, source: str, target: TableName, table: TableName) -> None:
+    """The source has that table, and nobody waits for it: its CREATE was left out. In the transaction that says so."""
+    change(cursor, meta, target, lambda keeper: keeper.leave(source, table))
+
+
 def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tuple[str, ...]) -> None:
     """All tables of the source have met `ddls`, and all changes before it are in the target. May be said again."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
@@ -170,14 +175,14 @@ def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> Non
     rows = [
         (keeper.target.schema, keeper.target.table, len(keeper.locks), json.dumps(keeper.to_dict()))
         for keeper in keepers
-        if keeper.members
+        if keeper.members or keeper.left
     ]
     if rows:
         cursor.executemany(
             f"REPLACE INTO {meta.shard_lock} (target_schema, target_table, locks, state) VALUES (%s, %s, %s, %s)", rows
         )
     for keeper in keepers:
-        if not keeper.members:
+        if not (keeper.members or keeper.left):
             cursor.execute(
                 f"DELETE FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s",
                 (keeper.target.schema, keeper.target.table),

@@ -1,4 +1,3 @@
 -- when all is read
 ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20);
 INSERT INTO shop_1.orders_1 (item, note) VALUES ('cherry', 'red');
-ALTER TABLE shop_1.orders_2 ADD COLUMN note VARCHAR(20);

@@ -1,1 +1,0 @@
-ALTER TABLE shop_1.orders_2 ADD COLUMN pieces INT;
