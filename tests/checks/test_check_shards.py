@@ -10,6 +10,10 @@ import pytest
 
 from checked import found, report_of, statement, with_keys
 from task_runs import TaskFiles
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import plan_subtasks
+from unshard.dump.metadata import Header, write_header
+from unshard.model.position import Location, Position
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -80,6 +84,20 @@ def test_a_target_that_takes_them_all_makes_it_a_warning(merge: TaskFiles, schem
     merge.target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id BIGINT PRIMARY KEY, v VARCHAR(10))")
     assert {finding.severity for finding in found(merge, SAME)} == {"warn"}
     assert {finding.severity for finding in found(with_keys(merge, shard_mode="pessimistic"), SAME)} == {"fail"}
+
+
+def test_shards_that_differ_while_they_are_copied_make_it_a_warning(merge: TaskFiles, schema: str) -> None:
+    """A start in the middle of a copy: a DDL may be on some of them by now, which the copy looks after."""
+    create(merge, "s1", "o_1", "id INT PRIMARY KEY")
+    create(merge, "s2", "o_1", "id INT PRIMARY KEY, v VARCHAR(10)")
+    files = with_keys(merge, shard_mode="pessimistic").write()
+    assert {finding.severity for finding in found(files, SAME)} == {"fail"}
+    configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
+    header = Header("run", "s1", "lock-free", {}, Location(Position("bin.000001")), (), {}, 0, "now")
+    folder = Path(configs[0].loader.directory)
+    (folder / ".unshard").mkdir(parents=True)
+    write_header(folder, header)
+    assert {finding.severity for finding in found(files, SAME)} == {"warn"}
 
 
 def test_tables_that_do_not_merge_may_differ(merge: TaskFiles) -> None:

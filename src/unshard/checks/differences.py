@@ -27,7 +27,7 @@ def differences(source: SourceFacts, task: TaskFacts, table: Table, there: Table
         return
     for fault in misfits(with_constants(table, filled), there):
         yield Finding(
-            "fail" if source.fresh and source.config.mode != "incremental" else "warn",
+            "fail" if source.fresh and source.config.mode != "incremental" and not source.copying else "warn",
             f"table {table.name} does not fit into {there.name}: {fault}",
             _mend_column(table, there, fault) if source.fresh else _GOES_ON,
             str(table.name),

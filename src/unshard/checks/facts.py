@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import MySQLdb
 
 from unshard.checks.start_point import start_fault
 from unshard.config.subtask import SubtaskConfig
+from unshard.dump.metadata import read_header
 from unshard.dump.plan import Listed, list_tables
 from unshard.load.checkpoint import FINISHED
 from unshard.model.table import Table, TableName
@@ -82,6 +84,7 @@ class SourceFacts:
 
     `ghosts` are tables that online DDL is at work on, of tables that the task takes.
     `cascading` are tables with a foreign key that changes their rows by itself.
+    `copying`: with `shard-mode`, and its dump has begun: the copy brings together what differs by now, or stops.
     """
 
     config: SubtaskConfig
@@ -95,6 +98,7 @@ class SourceFacts:
     start_fault: tuple[str, str] | None = None
     ghosts: tuple[TableName, ...] = ()
     cascading: frozenset[TableName] = frozenset()
+    copying: bool = False
 
     @property
     def name(self) -> str:
@@ -228,6 +232,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         fault,
         ghosts,
         cascading,
+        fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
     )
 
 
