@@ -51,7 +51,8 @@ class Shop:
             server.query("CREATE DATABASE shop")
             for shard in SHARDS:
                 server.query(f"CREATE TABLE {shard.quoted} (id BIGINT PRIMARY KEY, note VARCHAR(40) NOT NULL)")
-            self.add(name, rows)
+            if rows:
+                self.add(name, rows)
 
     def add(self, name: str, rows: int = 1) -> int:
         """New rows on a source, spread over its shards; the id of the last."""

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import yaml
 from shop import Shop, until
 
 from unshard.config.access import token_hash
-from unshard.testing.cluster import Cluster
+from unshard.model.table import TableName
+from unshard.testing.cluster import UNSHARD, Cluster
+from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -127,6 +135,143 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     shop.cluster.told("config", "export", "-d", str(folder))
     assert sorted(path.name for path in folder.rglob("*.yaml")) == ["s1.yaml", "s2.yaml", "s3.yaml", "shop.yaml"]
     assert shop.cluster.told("config", "import", "-d", str(folder)).exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """A second task: a table of two sources, each with a table of its own in the target, that DDL is refused for."""
+
+    shop: Shop
+    sources: tuple[str, ...] = ("s1", "s2")
+
+    def start(self) -> None:
+        for source in self.sources:
+            self.shop.sources[source].run(
+                "CREATE DATABASE stock",
+                "CREATE TABLE stock.items (id INT PRIMARY KEY, note VARCHAR(40))",
+                "INSERT INTO stock.items VALUES (1, 'one')",
+            )
+        own = {"block-allow-list": "own", "syncer-config-name": "own"}
+        form = {
+            "name": "stock",
+            "shard-mode": "",
+            "mysql-instances": [{"source-id": one, "route-rules": [one], **own} for one in self.sources],
+            "block-allow-list": {"own": {"do-dbs": ["stock"]}},
+            "routes": {one: {"schema-pattern": "stock", "target-schema": f"stock_{one}"} for one in self.sources},
+        }
+        assert self.shop.cluster.ctl("start-task", self.shop.task_file(**form))["result"]
+        until(lambda: set(self.stages().values()) == {("Running", "Sync")}, "stock follows")
+
+    def subtasks(self) -> dict[str, Any]:
+        told = self.shop.cluster.asked("query-status", name="stock")["sources"]
+        return {one["sourceStatus"]["source"]: one["subTaskStatus"][0] for one in told}
+
+    def stages(self) -> dict[str, tuple[str, str]]:
+        return {name: (one["stage"], one["unit"]) for name, one in self.subtasks().items()}
+
+    def stopped(self, *sources: str) -> None:
+        """By an error that says where."""
+
+        def all_of_them() -> bool:
+            found = self.subtasks()
+            results = [found[one]["result"] or {} for one in sources]
+            return all(one.get("errors") and one["errors"][0]["place"] for one in results)
+
+        until(all_of_them, f"an error stops {sources}")
+
+    def refuse(self, column: str, number: int) -> None:
+        """Each target has a column already which its source then makes; a row has it."""
+        add = f"ADD COLUMN {column} INT NULL"
+        for source in self.sources:
+            self.shop.target.run(f"ALTER TABLE stock_{source}.items {add}")
+            self.shop.sources[source].run(
+                f"ALTER TABLE stock.items {add}",
+                f"INSERT INTO stock.items (id, {column}) VALUES ({number}, {number})",
+            )
+        self.stopped(*self.sources)
+
+    def binlog(self, verb: str, *words: str) -> list[str]:
+        """What is said of each source."""
+        both = [word for source in self.sources for word in ("-s", source)]
+        told = self.shop.cluster.ctl("binlog", verb, "stock", *words, *both)
+        assert [one["source"] for one in told["sources"]] == list(self.sources)
+        return [one["msg"] for one in told["sources"]]
+
+    def assert_equal(self) -> None:
+        def count(server: MariadbServer, schema: str) -> Any:
+            return server.query(f"SELECT COUNT(*), MAX(id) FROM {schema}.items")
+
+        for name in self.sources:
+            source, schema = self.shop.sources[name], f"stock_{name}"
+            until(lambda a=source, b=schema: count(a, "stock") == count(self.shop.target, b), name)  # type: ignore[misc]
+            assert_equal([(source, TableName("stock", "items"))], (self.shop.target, TableName(schema, "items")))
+
+
+def on_a_terminal(shop: Shop, *words: str) -> str:
+    """What ctl prints where its output is a terminal."""
+    mine, its = pty.openpty()
+    command = [*UNSHARD, "ctl", *words, "--master-addr", shop.cluster.addresses]
+    environment = {**os.environ, "UNSHARD_TOKEN": "token of admin", "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1"}
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    told = b""
+    with suppress(OSError), open(mine, "rb", buffering=0) as terminal:
+        while piece := terminal.read(65536):
+            told += piece
+    assert process.wait() == 0, told
+    return told.decode()
+
+
+def test_statements_that_targets_refuse_are_got_past_on_two_sources(shop: Shop) -> None:
+    stock = Stock(shop)
+    stock.start()
+    given = {
+        "skipped": ("skip",),
+        "replaced": ("replace", "ALTER TABLE stock.items MODIFY replaced BIGINT NULL"),
+        "injected": ("inject", "ALTER TABLE stock.items DROP COLUMN injected"),
+    }
+    for number, (column, (verb, *sqls)) in enumerate(given.items(), 2):
+        stock.refuse(column, number)
+        assert all(one.startswith(f"{verb} at mysql-bin.") for one in stock.binlog(verb, *sqls))
+        until(lambda: set(stock.stages().values()) == {("Running", "Sync")}, "it goes on by itself")
+        stock.assert_equal() if verb != "replace" else None
+    assert stock.binlog("list") == ["[]", "[]"]
+    assert [json.loads(one)[0]["op"] for one in stock.binlog("list", "--all")] == [1, 1]
+
+
+def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
+    stock, ctl = Stock(shop), shop.cluster.ctl
+    ctl("pause-task", "stock")
+    last = {name: shop.sources[name].query("SHOW MASTER STATUS")[0][:2] for name in stock.sources}
+    for name, (file, offset) in last.items():
+        assert ctl("binlog", "skip", "stock", "-s", name, "-b", f"{file}:{offset}")["result"]
+    assert all(
+        json.loads(one)[0]["binlogPos"] == f"({last[name][0]}, {last[name][1]})"
+        for name, one in zip(stock.sources, stock.binlog("list"), strict=True)
+    )
+    table = on_a_terminal(shop, "binlog", "list", "stock")
+    assert all(f"({file}, {offset})" in table for file, offset in last.values()) and "skip" in table
+    for name, (file, offset) in last.items():
+        assert ctl("binlog", "revert", "stock", "-s", name, "-b", f"{file}:{offset}")["result"]
+    assert stock.binlog("list") == ["[]", "[]"]
+    ctl("resume-task", "stock")
+
+
+def test_a_tracked_structure_is_shown_and_set(shop: Shop) -> None:
+    stock, ctl = Stock(shop), shop.cluster.ctl
+    until(lambda: set(stock.stages().values()) == {("Running", "Sync")}, "stock follows")
+    for one in ctl("binlog-schema", "list", "stock", "stock", "items")["sources"]:
+        assert one["msg"].startswith("CREATE TABLE") and "`skipped`" in one["msg"]
+    assert "CREATE TABLE" in on_a_terminal(shop, "binlog-schema", "list", "stock", "stock", "items")
+    words = ("binlog-schema", "update", "stock", "stock", "items", "--from-source")
+    assert "pause-task stock first" in ctl(*words, code=1)["msg"]
+    ctl("pause-task", "stock")
+    assert ctl(*words, "-s", "s1", "-s", "s2")["result"]
+    ctl("resume-task", "stock")
+    for name in stock.sources:
+        shop.sources[name].run("INSERT INTO stock.items (id) VALUES (20)")
+    stock.assert_equal()
+    assert ctl("stop-task", "stock")["result"]
 
 
 def test_lines_by_a_pipe_are_carried_out(shop: Shop) -> None:

@@ -7,7 +7,7 @@ from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any
 
-from unshard.api.orders import Beat, MasterLink, Orders, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.orders import Beat, MasterLink, Orders, PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
 from unshard.api.verbs import OperateSource, StartTask
@@ -62,6 +62,7 @@ class FakeWorker:
         self.heard = RLock()
         self.relay_stage = Stage.RUNNING
         self.purged: list[tuple[str, str]] = []
+        self.resumed = 0
 
     def beat(self) -> Orders | None:
         with self.heard:
@@ -90,8 +91,12 @@ class FakeWorker:
     def wake(self) -> None:
         Thread(target=self.beat).start()
 
-    def purge_relay(self, before: str, sub_dir: str) -> None:
-        self.purged.append((before, sub_dir))
+    def purge_relay(self, wish: PurgeWish) -> str:
+        self.purged.append((wish.before, wish.sub_dir))
+        return f"files before {wish.before} are gone"
+
+    def resume_relay(self) -> None:
+        self.resumed += 1
 
     def _sign(self) -> Beat:
         epoch, source = (self.order.epoch, self.order.source) if self.order is not None else (0, "")

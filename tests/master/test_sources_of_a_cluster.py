@@ -23,11 +23,13 @@ from unshard.api.verbs import (
     PurgeRelay,
     ResumeRelay,
     StartRelay,
+    StopRelay,
     TransferSource,
     UpdateSource,
     UpdateTask,
 )
 from unshard.errors import ClusterError
+from unshard.master.answers import Answer
 
 
 def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -188,10 +190,31 @@ def test_the_relay_of_a_source(rig: Rig) -> None:
     ):
         assert verb()["result"]
         until(lambda stage=stage: worker.order.relay_stage is stage)  # type: ignore[misc]
-    with refused("CLUSTER-016"):
-        rig.master.start_relay(StartRelay(sources=("a",), workers=("w2",)))
-    assert rig.master.purge_relay(PurgeRelay(sources=("a",), filename="bin.000003"))["result"]
+    for workers in (("w2",), ("w1", "w2")):
+        with refused("CLUSTER-016"):
+            rig.master.start_relay(StartRelay(sources=("a",), workers=workers))
+    told = rig.master.purge_relay(PurgeRelay(sources=("a",), filename="bin.000003"))["sources"]
+    assert told[0]["msg"] == "files before bin.000003 are gone"
     assert worker.purged == [("bin.000003", "")]
+    for neither in (PurgeRelay(sources=("a",)), PurgeRelay(sources=("a",), time="yesterday")):
+        with refused("CLUSTER-016"):
+            rig.master.purge_relay(neither)
+
+
+def test_a_relay_is_told_who_reads_it(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+
+    def told(answer: Answer) -> str:
+        return str(answer["sources"][0]["msg"])
+
+    assert told(rig.master.pause_relay(PauseRelay(sources=("a",)))).endswith("wait until resume-relay: t")
+    assert told(rig.master.stop_relay(StopRelay(sources=("a",)))) == "it runs on while a task reads it: t"
+    before = worker.resumed
+    assert "start-relay keeps it" in told(rig.master.resume_relay(ResumeRelay(sources=("a",))))
+    assert worker.resumed == before + 1
+    assert rig.master.cluster.state.sources["a"].relay_stage is Stage.STOPPED
 
 
 def test_what_may_change_of_a_task_and_when(rig: Rig) -> None:
@@ -218,8 +241,10 @@ def test_a_password_of_a_source_may_change_while_its_tasks_run(rig: Rig) -> None
     rig.start("t", "a")
     text = source_text("a").replace("pass word", "another one")
     told = rig.master.update_source(UpdateSource(config=text))
-    assert told["result"] and rig.master.operate_source(OperateSource(op="update", config=(text,))) == told
-    assert worker.order is not None and worker.order.config["from"]["password"] == "another one"
+    assert told == rig.master.operate_source(OperateSource(op="update", config=(text.replace("another", "a third"),)))
+    again = rig.master.update_source(UpdateSource(config=text.replace("another", "a third") + "# a comment\n"))
+    assert again["sources"][0]["msg"].startswith("nothing is changed")
+    assert worker.order is not None and worker.order.config["from"]["password"] == "a third one"
     with refused("CLUSTER-016"):
         rig.master.update_source(UpdateSource(config=source_text("a", enable_gtid="true")))
 

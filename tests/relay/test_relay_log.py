@@ -41,14 +41,6 @@ def test_a_missing_file_is_an_error(log: RelayLog) -> None:
     assert code_of(log.files) == "RELAY-016"
 
 
-def test_purge_stops_at_readers_and_keeps_the_newest(log: RelayLog) -> None:
-    assert code_of(log.purge_before, "bin.1000000", [Position("bin.999999", 700)]) == "RELAY-018"
-    assert len(log.files()) == 3
-    assert log.purge_before("bin.999999", [Position("bin.999999", 700)]) == ("bin.999998",)
-    assert log.purge_before("bin.2000000", []) == ("bin.999999",)
-    assert log.files() == ("bin.1000000",)
-
-
 def test_a_log_that_was_never_begun(tmp_path: Path) -> None:
     assert code_of(RelayLog(tmp_path).files) == "RELAY-019"
 

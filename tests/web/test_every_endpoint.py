@@ -18,6 +18,7 @@ import yaml
 from fastapi import FastAPI
 from served import bearer, tokens
 
+from unshard.api.orders import PurgeWish
 from unshard.api.status import SourceReport, SourceStatus
 from unshard.api.verbs import PATH, REQUESTS
 from unshard.config.access import Role
@@ -72,7 +73,10 @@ class FakeLink:
 
     def wake(self) -> None: ...
 
-    def purge_relay(self, before: str, sub_dir: str) -> None: ...
+    def purge_relay(self, wish: PurgeWish) -> str:
+        return ""
+
+    def resume_relay(self) -> None: ...
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from pydantic import Field
+
 from unshard.api.stage import Stage
 from unshard.api.status import Form, ProcessError, SourceReport
 
@@ -79,6 +81,18 @@ class Beat(Form):
     leaving: bool = False
 
 
+class PurgeWish(Form):
+    """Which files of a relay log are to go; either of both may be left out.
+
+    Those before the file `before` of the sub-directory `sub_dir` ("": the newest) and all of older ones; those that
+    were last written before `time` (unix seconds; 0: none).
+    """
+
+    before: str = Field(default="", max_length=512)
+    sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\x00]*$")
+    time: float = Field(default=0, ge=0)
+
+
 class MasterLink(Protocol):
     """What a worker says to the master: over HTTP, or called directly within one process.
 
@@ -100,5 +114,11 @@ class WorkerLink(Protocol):
     def wake(self) -> None:
         """Beat now: there are new orders."""
 
-    def purge_relay(self, before: str, sub_dir: str) -> None:
-        """Delete the files of the relay log before that one, as far as no reader needs them."""
+    def purge_relay(self, wish: PurgeWish) -> str:
+        """Delete files of the relay log, as far as no reader needs them; in words what went and what stays, and why.
+
+        Raises what the worker says against it too.
+        """
+
+    def resume_relay(self) -> None:
+        """Let a relay that an error has stopped go on at once, where it is to run."""

@@ -180,12 +180,16 @@ class ResumeRelay(Request):
 
 
 class PurgeRelay(Request):
-    """Delete the relay log's files before `filename`, as far as nobody needs them."""
+    """Delete the relay log's files before `filename`, or last written before `time`, as far as nobody needs them.
+
+    `time`: `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339. One of both has to be given.
+    """
 
     verb = "purge-relay"
     sources: tuple[str, ...]
-    filename: str
+    filename: str = ""
     sub_dir: str = ""
+    time: str = ""
 
 
 class OfflineMember(Request):

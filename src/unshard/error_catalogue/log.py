@@ -173,7 +173,9 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-010": Entry(
         "the source has purged the binlog at this position",
-        "start from a file that it still has and copy anew; keep binlogs longer (`expire_logs_days`)",
+        "put the file back on the source if you have it, then resume-relay and resume-task. Else begin anew: "
+        "stop-task, empty the task's tables on the target, start-task --remove-meta; keep binlogs longer "
+        "(`expire_logs_days`)",
     ),
     "RELAY-011": Entry(
         "another replica of the source uses the same server id", "nothing: a new one is drawn", retryable=True
@@ -184,7 +186,8 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-013": Entry(
         "the disk of the relay log is full: everything up to here is kept",
-        "make space, or purge relay files that all tasks have read, then resume the relay",
+        "make space; what all tasks have read goes by `unshard ctl purge-relay -s {source_id} --filename BINLOG`. Then "
+        "it goes on by itself, at once by resume-relay and resume-task",
     ),
     "RELAY-014": Entry("the relay log cannot be read or written", "check the folder's disk and rights, then resume"),
     "RELAY-015": Entry(
@@ -194,10 +197,6 @@ RELAY: dict[str, Entry] = {
     "RELAY-016": Entry(
         "the relay folder is not in order: {problem}",
         "restore what is missing, or remove the relay folder to begin anew from a task's position",
-    ),
-    "RELAY-018": Entry(
-        "relay files up to {file} cannot be purged: {reader} is still being read",
-        "purge up to that file, or let the readers pass it first",
     ),
     "RELAY-019": Entry("the relay is not running", "start-relay, or see its last error in query-status"),
     "RELAY-020": Entry(

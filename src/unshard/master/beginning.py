@@ -62,11 +62,14 @@ def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
     return MetaConfig(binlog_name=found.file, binlog_pos=found.offset)
 
 
-def parse_time(text: str) -> datetime:
-    """`YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016."""
+def parse_time(text: str, of: str = "start-time") -> datetime:
+    """`YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
+
+    `of`: what was given as a time.
+    """
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        cause = f"start-time takes 'YYYY-MM-DD HH:MM:SS' in UTC, or RFC 3339 with a zone, not {text!r}"
+        cause = f"{of} takes 'YYYY-MM-DD HH:MM:SS' in UTC, or RFC 3339 with a zone, not {text!r}"
         raise ClusterError("CLUSTER-016", cause=cause) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

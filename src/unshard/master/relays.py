@@ -2,61 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from unshard.api.orders import PurgeWish
 from unshard.api.stage import Stage
-from unshard.api.verbs import PurgeRelay, RelayRequest
+from unshard.api.verbs import PauseRelay, PurgeRelay, RelayRequest, ResumeRelay, StartRelay, StopRelay
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.answers import Answer, answer, of_source
+from unshard.master.beginning import parse_time
 from unshard.master.cluster import Cluster
-from unshard.master.state import State
+from unshard.master.state import SourceRow, State
 
 
 class Relays:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def keep(self, request: RelayRequest, wanted: Stage) -> Answer:
-        """`Running`: a relay log also while no task needs it, `Stopped`: only then. Raises ClusterError CLUSTER-008.
+    def start(self, request: StartRelay) -> Answer:
+        """Keep a relay log also while no task needs it. Raises ClusterError CLUSTER-008, 016."""
+        self._refuse_workers(request)
+        return self._want(request.sources, lambda _: Stage.RUNNING, lambda *_: "")
 
-        DM's old way, a relay on workers by name, is the same where the worker is the one that serves the source; the
-        log is kept by no other (CLUSTER-016).
+    def stop(self, request: StopRelay) -> Answer:
+        """Keep a relay log only while a task needs it. Raises ClusterError CLUSTER-008, 016."""
+        self._refuse_workers(request)
+        return self._want(request.sources, lambda _: Stage.STOPPED, _goes_on)
+
+    def pause(self, request: PauseRelay) -> Answer:
+        """Let relays stand still, also for tasks. Raises ClusterError CLUSTER-008."""
+        return self._want(request.sources, lambda _: Stage.PAUSED, _waits)
+
+    def resume(self, request: ResumeRelay) -> Answer:
+        """Let relays go on, after a pause or at once after an error. Raises ClusterError CLUSTER-008.
+
+        One that has been paused is kept from then on, as by start-relay; any other is kept as it was.
+        """
+        told = self._want(
+            request.sources,
+            lambda before: Stage.RUNNING if before is Stage.PAUSED else before,
+            lambda _, row: "" if row.relay_stage is Stage.RUNNING else KEPT_FOR_TASKS,
+        )
+        for source in request.sources:
+            bound = self._cluster.serving(source)
+            if bound is not None:
+                with suppress(UnshardError):  # the order is given; a worker that is away finds it
+                    self._cluster.link(bound.worker).resume_relay()
+        return told
+
+    def purge(self, request: PurgeRelay) -> Answer:
+        """Delete relay files, as far as nobody needs them. Raises ClusterError CLUSTER-008, 016."""
+        if not (request.filename or request.time):
+            raise ClusterError("CLUSTER-016", cause="purge-relay wants a file's name or a time")
+        time = parse_time(request.time, "time").timestamp() if request.time else 0
+        wish = PurgeWish(before=request.filename, sub_dir=request.sub_dir, time=time)
+        state = self._cluster.state
+        for name in request.sources:
+            known(state, name)
+        return answer(self._purge(name, wish) for name in request.sources)
+
+    def _refuse_workers(self, request: RelayRequest) -> None:
+        """DM's old way, a relay on workers by name, is the same where the worker is the one that serves the source.
+
+        The log is kept by no other.
         """
         state = self._cluster.state
         for source in request.sources:
-            others = [worker for worker in request.workers if worker != state.worker_of(source)]
+            known(state, source)
+            serves = state.worker_of(source)
+            others = [worker for worker in request.workers if worker != serves]
             if others:
-                cause = f"a relay log is kept by the worker that serves the source, not by {', '.join(others)}"
+                cause = (
+                    f"a relay log is kept by the worker that serves the source ({serves or 'none yet'}), "
+                    f"not by {', '.join(others)}: leave the names out, transfer-source moves both"
+                )
                 raise ClusterError("CLUSTER-016", Where(source), cause)
-        return self.want(request.sources, wanted)
 
-    def want(self, sources: Sequence[str], wanted: Stage) -> Answer:
+    def _want(
+        self, sources: Sequence[str], wanted: Callable[[Stage], Stage], told: Callable[[State, SourceRow], str]
+    ) -> Answer:
+        """Change what is wanted of relays, by what was wanted before. `told`: what is to be said of a source then."""
         with self._cluster.change() as writing:
             state = writing.state
             for name in sources:
                 known(state, name)
             for name in sources:
-                writing.put_source(replace(state.sources[name], relay_stage=wanted))
-        workers = {name: self._cluster.state.worker_of(name) for name in sources}
-        self._cluster.wake(filter(None, workers.values()))
-        return answer(of_source(name, workers[name]) for name in sources)
-
-    def purge(self, request: PurgeRelay) -> Answer:
+                row = state.sources[name]
+                writing.put_source(replace(row, relay_stage=wanted(row.relay_stage)))
         state = self._cluster.state
-        for name in request.sources:
-            known(state, name)
-        return answer(self._purge(name, request) for name in request.sources)
+        workers = {name: state.worker_of(name) for name in sources}
+        self._cluster.wake(filter(None, workers.values()))
+        return answer(of_source(name, workers[name], told(state, state.sources[name])) for name in sources)
 
-    def _purge(self, source: str, request: PurgeRelay) -> Answer:
+    def _purge(self, source: str, wish: PurgeWish) -> Answer:
         bound = self._cluster.serving(source)
         try:
             if bound is None:
                 raise ClusterError("CLUSTER-015", Where(source))
-            self._cluster.link(bound.worker).purge_relay(request.filename, request.sub_dir)
+            told = self._cluster.link(bound.worker).purge_relay(wish)
         except UnshardError as error:
             return of_source(source, bound.worker if bound is not None else "", str(error), good=False)
-        return of_source(source, bound.worker)
+        return of_source(source, bound.worker, told)
+
+
+KEPT_FOR_TASKS = "it runs while a task reads it: start-relay keeps it also without one"
+
+
+def _readers(state: State, source: str) -> str:
+    return ", ".join(row.task for row in state.of_source(source) if row.stage is Stage.RUNNING)
+
+
+def _goes_on(state: State, row: SourceRow) -> str:
+    readers = _readers(state, row.name)
+    return f"it runs on while a task reads it: {readers}" if readers else ""
+
+
+def _waits(state: State, row: SourceRow) -> str:
+    readers = _readers(state, row.name)
+    return f"tasks that have come to its end wait until resume-relay: {readers}" if readers else ""
 
 
 def known(state: State, source: str) -> None:

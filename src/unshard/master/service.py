@@ -11,7 +11,6 @@ from threading import Event, Thread
 from typing import Any
 
 from unshard.api.orders import Beat, Orders
-from unshard.api.stage import Stage
 from unshard.api.verbs import (
     Binlog,
     BinlogSchema,
@@ -207,16 +206,16 @@ class Master:
         return transfer(self.cluster, request)
 
     def start_relay(self, request: StartRelay) -> Answer:
-        return self._relays.keep(request, Stage.RUNNING)
+        return self._relays.start(request)
 
     def stop_relay(self, request: StopRelay) -> Answer:
-        return self._relays.keep(request, Stage.STOPPED)
+        return self._relays.stop(request)
 
     def pause_relay(self, request: PauseRelay) -> Answer:
-        return self._relays.want(request.sources, Stage.PAUSED)
+        return self._relays.pause(request)
 
     def resume_relay(self, request: ResumeRelay) -> Answer:
-        return self._relays.want(request.sources, Stage.RUNNING)
+        return self._relays.resume(request)
 
     def purge_relay(self, request: PurgeRelay) -> Answer:
         return self._relays.purge(request)

@@ -31,6 +31,8 @@ LIVE_TASK = frozenset({"syncers", "ignore-checking-items", "clean-dump-file"})
 LIVE_SOURCE = frozenset({"from", "purge", "checker"})
 """What a task that runs may be given: it ends the batch in hand and goes on with it."""
 
+UNCHANGED = "nothing is changed: the file says what it said before"
+
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
@@ -65,6 +67,10 @@ class Updates:
         if changed - LIVE_TASK:
             faults += _not_at_rest(rows, ", ".join(sorted(changed - LIVE_TASK - NEVER)))
         _refuse(faults)
+        if not changed:
+            with self._cluster.change() as writing:
+                writing.put_task(TaskRow(new.name, kept(request.task)))  # comments may be others
+            return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
         configs = plan(state, new, [one.source for one in rows])
         listed = {instance.source_id for instance in new.mysql_instances}
         left = [one.source_id for one in old.mysql_instances if one.source_id not in listed]
@@ -85,6 +91,10 @@ class Updates:
         known(state, new.source_id)
         row = state.sources[new.source_id]
         changed = _changed(source_config(row), new)
+        if not changed:
+            with self._cluster.change() as writing:
+                writing.put_source(replace(row, text=kept(request.config)))
+            return answer([of_source(new.source_id, state.worker_of(new.source_id), UNCHANGED)])
         rows = state.of_source(new.source_id)
         if changed - LIVE_SOURCE:
             _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))

@@ -108,6 +108,28 @@ METRICS = (
         ),
     ),
     Metric(
+        "unshard_relay_purged_files_total",
+        "counter",
+        SOURCE,
+        "",
+        "Relay files that were deleted, by hand or by the clock.",
+    ),
+    Metric(
+        "unshard_relay_purged_bytes_total",
+        "counter",
+        SOURCE,
+        "bytes",
+        "Bytes of relay files that were deleted.",
+        panels=(
+            graph(
+                ROW,
+                "Purged in an hour",
+                "decbytes",
+                (f"increase(unshard_relay_purged_bytes_total{{{HERE}}}[1h])", "{{source_id}}"),
+            ),
+        ),
+    ),
+    Metric(
         "unshard_relay_stage",
         "gauge",
         SOURCE,

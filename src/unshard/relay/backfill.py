@@ -71,9 +71,11 @@ class Backfill:
         waits = pauses()
         while not self._stopping.is_set():
             try:
-                file = self._next()
-                if file is None:
-                    return
+                with self._lock:
+                    file = self._next()
+                    if file is None:
+                        self._wanted = None  # what is purged from now on is not to come back for this
+                        return
                 self._fetch(file)
                 waits = pauses()
             except UnshardError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unshard.errors import RelayError, Where
 from unshard.model.position import Position
-from unshard.relay.meta import INDEX_NAME, META_NAME, SubDirectory, disk, read_index, sync_folder
+from unshard.relay.meta import INDEX_NAME, META_NAME, SubDirectory, disk, read_index
 
 
 class RelayLog:
@@ -64,24 +64,6 @@ class RelayLog:
         """The file that follows, or None when `file` is the newest."""
         number = Position(file).number
         return next((name for name in self.files() if Position(name).number == number + 1), None)
-
-    def purge_before(self, file: str, readers: Iterable[Position]) -> tuple[str, ...]:
-        """Remove the files older than `file`; returns their names. The newest file always stays.
-
-        `readers` are the places from which readers may still go on. Raises RelayError 018, and removes nothing, when
-        one of them stands in a file that would go. Oldest first, so a crash leaves no hole.
-        """
-        limit = Position(file).number
-        for reader in sorted(readers):
-            if reader.number < limit:
-                values = {"file": file, "reader": str(reader)}
-                raise RelayError("RELAY-018", Where(file=str(self.folder)), values=values)
-        gone = tuple(name for name in self.files()[:-1] if Position(name).number < limit)
-        with disk(self.folder):
-            for name in gone:
-                self.path(name).unlink()
-            sync_folder(self.folder)
-        return gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Deleting relay files that nobody needs: by name, by age, or for space, and then only as many as it takes.
+"""Deleting relay files that nobody needs: by name, by time, by age, or for space, and then only as many as it takes.
 
 A plan is made of what lies there and of what readers need; nothing of what they need is ever in it. Files go oldest
 first, so a crash on the way leaves no hole.
@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
 
+from unshard.crash_point import reach
 from unshard.errors import RelayError
 from unshard.model.position import Position
+from unshard.model.size import size_text
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory, disk, read_index, sync_folder
 
@@ -30,16 +32,32 @@ class LogFile:
     size: int
     modified: float
 
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A task, and from where on it may read the log again."""
+
+    task: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"task {self.task} reads from {self.position} on"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is wished away. `before`: files of `folder` older than that one; all three may hold at once.
+    """What is wished away. `before`: files of `folder` older than that one; all of them may hold at once.
 
-    `expires_hours` and `remain_gb` are DM's `purge.expires` and `purge.remain-space`; 0: never.
+    `before_time`: files that were last written before (unix seconds). `expires_hours` and `remain_gb` are DM's
+    `purge.expires` and `purge.remain-space`. 0: never.
     """
 
     before: str = ""
     folder: str = ""
+    before_time: float = 0
     expires_hours: int = 0
     remain_gb: int = 0
 
@@ -50,56 +68,99 @@ class Limits:
                 raise RelayError("RELAY-035", values={"name": name})
 
 
-def free_to_go(files: Sequence[LogFile], needed: Mapping[str, Sequence[Position]]) -> list[LogFile]:
-    """The files, oldest first, that no reader needs. `needed`: by the server's uuid, where its readers may begin.
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge has done: files that went, oldest first, and files that were wished away too but are needed.
 
-    The newest file of all always stays: the relay goes on with it.
+    `reader`: who needs the first of these; None: nobody, but the relay goes on with it.
     """
-    least = {uuid: min(places) for uuid, places in needed.items() if places}
-    return [
-        file
-        for file in files[:-1]
-        if file.folder.uuid not in least or Position(file.name).number < least[file.folder.uuid].number
-    ]
+
+    gone: tuple[LogFile, ...] = ()
+    kept: tuple[LogFile, ...] = ()
+    reader: Reader | None = None
+
+    def told(self) -> str:
+        """In words, for who has asked for it."""
+        size = size_text(sum(file.size for file in self.gone))
+        done = f"{_files(self.gone)} deleted, {size}" if self.gone else "nothing is deleted"
+        if self.kept:
+            return f"{done}; {_files(self.kept)} kept: {self.reader or 'the relay writes to it'}"
+        return done if self.gone else f"{done}: the relay log has no such files"
 
 
-def plan(candidates: Sequence[LogFile], limits: Limits, *, now: float, free_bytes: int) -> list[LogFile]:
-    """Those of `candidates` (oldest first, needed by nobody) that the limits wish away. Pure."""
+def _files(files: Sequence[LogFile]) -> str:
+    names = " to ".join(dict.fromkeys((str(files[0]), str(files[-1]))))
+    return f"{len(files)} files ({names})" if len(files) > 1 else f"1 file ({names})"
+
+
+def reader_of(file: LogFile, readers: Mapping[str, Sequence[Reader]]) -> Reader | None:
+    """Who needs the file: the one that reads furthest back. `readers`: by the uuid of the server of their places."""
+    first = min(readers.get(file.folder.uuid, ()), key=lambda reader: reader.position, default=None)
+    return first if first is not None and Position(file.name).number >= first.position.number else None
+
+
+def plan(
+    files: Sequence[LogFile],
+    readers: Mapping[str, Sequence[Reader]],
+    limits: Limits,
+    *,
+    now: float,
+    free_bytes: int,
+) -> Purged:
+    """What the limits wish away of `files`, oldest first, parted by whether it is needed. Pure.
+
+    The newest file of all always stays: the relay goes on with it. For space, files that are needed count for nothing.
+    """
+    needed = {file: reader_of(file, readers) for file in files}
+    candidates = [file for file in files[:-1] if needed[file] is None]
+    wished = _wished(files, limits, now)
+    wished.update(_for_space(candidates, limits, free_bytes))
+    kept = tuple(file for file in files if file in wished and file not in candidates)
+    gone = tuple(file for file in candidates if file in wished)
+    return Purged(gone, kept, needed[kept[0]] if kept else None)
+
+
+def _wished(files: Sequence[LogFile], limits: Limits, now: float) -> set[LogFile]:
+    """By name, and by time: then none behind one that is young enough to stay."""
     chosen: set[LogFile] = set()
     if limits.before:
         number = Position(limits.before).number
-        newest = max((file.folder.suffix for file in candidates), default=0)
+        newest = max((file.folder.suffix for file in files), default=0)
         asked = int(limits.folder.rpartition(".")[2]) if limits.folder else newest
         chosen.update(
             file
-            for file in candidates
+            for file in files
             if file.folder.suffix < asked or (file.folder.suffix == asked and Position(file.name).number < number)
         )
-    if limits.expires_hours:
-        oldest = now - limits.expires_hours * HOUR
-        chosen.update(takewhile(lambda file: file.modified < oldest, candidates))
+    expired = now - limits.expires_hours * HOUR if limits.expires_hours else 0
+    oldest = max(expired, limits.before_time)
+    chosen.update(takewhile(lambda file: file.modified < oldest, files))
+    return chosen
+
+
+def _for_space(candidates: Sequence[LogFile], limits: Limits, free_bytes: int) -> list[LogFile]:
     missing = limits.remain_gb * GB - free_bytes
-    if missing > 0:
-        gained = accumulate((file.size for file in candidates), initial=0)
-        chosen.update(file for file, before in zip(candidates, gained, strict=False) if before < missing)
-    return [file for file in candidates if file in chosen]
+    gained = accumulate((file.size for file in candidates), initial=0)
+    return [file for file, before in zip(candidates, gained, strict=False) if before < missing]
 
 
-def purge(root: Path, needed: Mapping[str, Sequence[Position]], limits: Limits, *, now: float) -> list[LogFile]:
-    """Delete what the limits wish away and nobody needs, from the relay folder of a source; what went.
+def purge(root: Path, readers: Mapping[str, Sequence[Reader]], limits: Limits, *, now: float) -> Purged:
+    """Delete what the limits wish away and nobody needs, from the relay folder of a source.
 
-    Raises RelayError 014 where the disk says no, 016 where the folder is in disorder.
+    Raises RelayError 014 where the disk says no, 016 where the folder is in disorder, 035 where it has no such folder.
     """
     if not root.is_dir():
-        return []
-    free = shutil.disk_usage(root).free
-    gone = plan(free_to_go(listed(root), needed), limits, now=now, free_bytes=free)
-    for file in gone:
+        return Purged()
+    if limits.folder and limits.folder not in map(str, read_index(root)):
+        raise RelayError("RELAY-035", values={"name": limits.folder})
+    planned = plan(listed(root), readers, limits, now=now, free_bytes=shutil.disk_usage(root).free)
+    for file in planned.gone:
         path = root / str(file.folder) / file.name
         with disk(path):
             path.unlink()
             sync_folder(path.parent)
-    return gone
+        reach("relay-file-purged")
+    return planned
 
 
 def listed(root: Path) -> list[LogFile]:

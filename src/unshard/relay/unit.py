@@ -52,7 +52,7 @@ class RelayStatus:
     """What `RelayUnit.status` tells.
 
     `location` is the log's end; `last_event_timestamp` seconds since 1970, 0 before the first event; `trouble` the
-    error that it stopped on, or that it is reconnecting after since `reconnecting_since`.
+    error that it stopped on, at `stopped_at`, or that it is reconnecting after since `reconnecting_since`.
     """
 
     stage: Stage
@@ -63,6 +63,7 @@ class RelayStatus:
     reconnects: int
     reconnecting_since: datetime | None
     trouble: UnshardError | None
+    stopped_at: datetime | None = None
 
 
 class RelayUnit:
@@ -98,6 +99,7 @@ class RelayUnit:
         self._stage: Stage = "New"
         self._trouble: UnshardError | None = None
         self._reconnecting_since: datetime | None = None
+        self._stopped_at: datetime | None = None
         self._reconnects = 0
         self._written: Position | None = None
         self._sub_directory: SubDirectory | None = None
@@ -206,6 +208,7 @@ class RelayUnit:
             self._reconnects,
             self._reconnecting_since,
             self._trouble,
+            self._stopped_at,
         )
 
     def _gtid_text(self) -> str:
@@ -239,6 +242,7 @@ class RelayUnit:
         count_relay_exit(self._source.source_id, error)
         with self._changed:
             self._stage, self._trouble, self._reconnecting_since = "Paused", error, None
+            self._stopped_at = datetime.now(UTC)
             self._changed.notify_all()
 
     def _reconnect(self, error: UnshardError, wait_seconds: float) -> None:

@@ -88,7 +88,7 @@ class ReplicaStream:
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._from = self._to = 0
-        self._file = ""
+        self._file, self._asked = "", request.start
         self._interrupted = False
         self.chain = EventChain()
         self._connection = _connect(endpoint)
@@ -193,7 +193,7 @@ class ReplicaStream:
 
     def _special(self, payload: bytes) -> Iterator[Piece]:
         if payload[:1] == b"\xff":
-            raise refusal(payload, Where(position=str(self.position)))
+            raise refusal(payload, Where(position=str(self.position if self._file else self._asked)))
         if payload[:1] == b"\xfe":
             raise self._error("RELAY-001", "the server ended the stream")
         event = payload[1:]

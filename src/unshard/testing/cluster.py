@@ -23,6 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import httpx
+
+from unshard.api.verbs import PATH
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.proxy import FaultProxy
 
@@ -221,6 +224,12 @@ class Cluster:
             check=False,
         )
         return Told(done.returncode, done.stdout, done.stderr)
+
+    def asked(self, verb: str, **request: Any) -> Any:
+        """The answer to a verb over HTTP, for what is looked at again and again: `ctl` is a process each time."""
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        address = f"http://127.0.0.1:{self.gates[0].port}{PATH}/{verb}"
+        return httpx.post(address, json=request, headers=headers, timeout=BOOT_SECONDS).json()
 
     def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:
         """Its JSON; AssertionError where it ends by another code."""

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query
-from pydantic import Field
 
-from unshard.api.orders import WorkerLink
-from unshard.api.status import Form
+from unshard.api.orders import PurgeWish, WorkerLink
 from unshard.config.access import Role
+from unshard.errors import UnshardError
 from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
@@ -18,13 +17,6 @@ from unshard.web.guard import guarded_app, needs
 from unshard.web.observe import observing
 
 LONGEST_REPORT_SECONDS = 600.0
-
-
-class PurgeRelay(Form):
-    """Which files are to go: those before `before`, of the sub-directory `sub_dir` ("": the newest) and older ones."""
-
-    before: str = Field(max_length=512)
-    sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\x00]*$")
 
 
 def worker_app(worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterable[Sample]]) -> FastAPI:
@@ -47,8 +39,16 @@ def worker_app(worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterab
 
     @app.post("/worker/v1/purge-relay")
     @needs(Role.MASTER)
-    def purge_relay(request: PurgeRelay) -> dict[str, Any]:
-        worker.purge_relay(request.before, request.sub_dir)
+    def purge_relay(wish: PurgeWish) -> dict[str, Any]:
+        try:
+            return {"result": True, "msg": worker.purge_relay(wish)}
+        except UnshardError as error:  # a value for the master, who tells it as its own
+            return {"result": False, "msg": str(error), "error": error.to_dict()}
+
+    @app.post("/worker/v1/resume-relay")
+    @needs(Role.MASTER)
+    def resume_relay() -> dict[str, Any]:
+        worker.resume_relay()
         return {"result": True, "msg": ""}
 
     @app.get("/openapi.json")

@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 from pydantic import ValidationError
 
+from unshard.api.orders import PurgeWish
 from unshard.api.status import SourceReport
 from unshard.config.access import Role
 from unshard.config.listener import LinkSecurity
-from unshard.errors import ClusterError
+from unshard.errors import ClusterError, error_from_dict
 from unshard.web.tls import http_client
 from unshard.web.tokens import Caller
 
@@ -36,8 +37,15 @@ class HttpWorkerLink:
     def wake(self) -> None:
         self._call("POST", "/worker/v1/wake", WAKE_SECONDS)
 
-    def purge_relay(self, before: str, sub_dir: str) -> None:
-        self._call("POST", "/worker/v1/purge-relay", self._seconds, json={"before": before, "sub_dir": sub_dir})
+    def purge_relay(self, wish: PurgeWish) -> str:
+        body = wish.model_dump(mode="json", by_alias=True)
+        told = self._call("POST", "/worker/v1/purge-relay", self._seconds, json=body).json()
+        if "error" in told:
+            raise error_from_dict(told["error"])
+        return str(told["msg"])
+
+    def resume_relay(self) -> None:
+        self._call("POST", "/worker/v1/resume-relay", WAKE_SECONDS)
 
     def _call(self, method: str, path: str, seconds: float, **more: Any) -> httpx.Response:
         try:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 
-from unshard.api.orders import Beat, MasterLink, Orders
+from unshard.api.orders import Beat, MasterLink, Orders, PurgeWish
 from unshard.api.stage import Stage
 from unshard.api.status import SourceReport
 from unshard.errors import ClusterError, UnshardError
@@ -94,9 +94,13 @@ class Agent:
     def wake(self) -> None:
         self._beat_now.set()
 
-    def purge_relay(self, before: str, sub_dir: str) -> None:
+    def purge_relay(self, wish: PurgeWish) -> str:
         """As `WorkerLink`. Raises RelayError 034 while another purge is under way, ClusterError CLUSTER-023."""
-        self._serving().purge(before, sub_dir)
+        return self._serving().purge(wish)
+
+    def resume_relay(self) -> None:
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023."""
+        self._serving().relay.resume()
 
     def _serving(self) -> SourceHost:
         host = self.host

@@ -18,6 +18,7 @@ from unshard.relay.unit import RelayStatus
 from unshard.source.upstream import Upstream
 from unshard.sync.ledger import Entry
 from unshard.sync.status import SyncStatus
+from unshard.worker.purging import PURGED_BYTES, PURGED_FILES
 from unshard.worker.source_host import SourceHost
 from unshard.worker.status import SubtaskStatus
 
@@ -175,7 +176,7 @@ def _relay(seen: RelaySeen, events: Events) -> Iterator[Sample]:
     yield Sample("unshard_relay_stage", own, STAGES[Stage(status.stage)])
     yield Sample("unshard_relay_received_bytes_total", own, status.received_bytes)
     yield Sample("dm_relay_read_error_count", own, status.reconnects)
-    for name in RELAY_FAULTS:
+    for name in (*RELAY_FAULTS, PURGED_FILES, PURGED_BYTES):
         yield Sample(name, own, events.value(name, **own))
     for truth in ("true", "false"):
         labels = {**own, "resumable_err": truth}

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import RelayError, UnshardError, Where
 from unshard.log import logger
-from unshard.model.position import Position
+from unshard.metrics.events import EVENTS
 from unshard.mysql.connection import session
-from unshard.relay.purge import Limits, purge
+from unshard.relay.purge import Limits, Purged, Reader, purge
 from unshard.target.upstream import load_upstream
 from unshard.worker.build import beginning_of
 from unshard.worker.shared_relay import SharedRelay
 
 FOLLOWS = ("incremental", "all")
+PURGED_FILES, PURGED_BYTES = "unshard_relay_purged_files_total", "unshard_relay_purged_bytes_total"
 
 
 @dataclass(slots=True)
 class Purger:
     """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`."""
 
-    _due: float = field(default_factory=time.monotonic)
-    _first: bool = True
+    _looked: float = field(default_factory=time.monotonic)
     _one: Lock = field(default_factory=Lock)
 
-    def purge(self, relay: SharedRelay, configs: Iterable[SubtaskConfig], limits: Limits) -> None:
+    def purge(self, relay: SharedRelay, configs: Iterable[SubtaskConfig], limits: Limits) -> Purged:
         """Delete what the limits wish away and none of these subtasks needs, held tables and copies in hand too.
 
         Raises RelayError: 034 while another purge is under way, 033 where it can't be told what a subtask needs;
@@ -39,24 +39,23 @@ class Purger:
         if not self._one.acquire(blocking=False):
             raise RelayError("RELAY-034", Where(source=name))
         try:
-            gone = purge(relay.folder, needs(configs), limits, now=time.time())
+            done = purge(relay.folder, needs(configs), limits, now=time.time())
         finally:
             self._one.release()
-        if gone:
-            size = sum(file.size for file in gone)
-            words = {"files": len(gone), "bytes": size, "newest": f"{gone[-1].folder}/{gone[-1].name}"}
-            logger("relay", source=name).info("relay files purged", **words)
+        if done.gone or done.kept:
+            logger("relay", source=name).info("relay log purged", told=done.told())
+        EVENTS.count(PURGED_FILES, len(done.gone), source_id=name)
+        EVENTS.count(PURGED_BYTES, sum(file.size for file in done.gone), source_id=name)
+        return done
 
     def tick(self, relay: SharedRelay, configs: Callable[[], list[SubtaskConfig]]) -> None:
         """Look each `purge.interval` whether age or space ask for a purge; in a thread of its own."""
         wished = relay.source.purge
         if not wished.interval or not (wished.expires or wished.remain_space):
             return
-        if self._first:
-            self._first, self._due = False, time.monotonic() + wished.interval
-        if time.monotonic() < self._due:
+        if time.monotonic() < self._looked + wished.interval:
             return
-        self._due = time.monotonic() + wished.interval
+        self._looked = time.monotonic()
         limits = Limits(expires_hours=wished.expires, remain_gb=wished.remain_space)
         Thread(target=self._by_clock, args=(relay, configs(), limits), name="purge", daemon=True).start()
 
@@ -67,12 +66,12 @@ class Purger:
             logger("relay", source=relay.source.source_id).warning("nothing is purged", error=str(error))
 
 
-def needs(configs: Iterable[SubtaskConfig]) -> Mapping[str, Sequence[Position]]:
+def needs(configs: Iterable[SubtaskConfig]) -> Mapping[str, list[Reader]]:
     """By the uuid of the server that its names are of, from where on each subtask may read again.
 
     Reads target, source and dump folder. Raises RelayError 033 for a subtask that has not come to a place yet.
     """
-    found: dict[str, list[Position]] = defaultdict(list)
+    found: dict[str, list[Reader]] = defaultdict(list)
     for config in configs:
         if config.mode not in FOLLOWS:
             continue
@@ -82,5 +81,5 @@ def needs(configs: Iterable[SubtaskConfig]) -> Mapping[str, Sequence[Position]]:
             upstream = load_upstream(connection, beginning.meta, config.source_id)
         if start is None or not start.position.file or upstream is None:
             raise RelayError("RELAY-033", Where(source=config.source_id), values={"task": config.name})
-        found[upstream].append(start.position)
+        found[upstream].append(Reader(config.name, start.position))
     return found

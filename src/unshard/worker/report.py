@@ -135,7 +135,7 @@ def relay_form(
     newest = upstream.location if upstream is not None else None
     result = None
     if reading.stage == "Paused" and reading.trouble is not None:
-        result = ProcessResult(errors=(process_error(reading.trouble, now),))
+        result = ProcessResult(errors=(process_error(reading.trouble, reading.stopped_at or now),))
     written = reading.location
     return RelayStatus(
         master_binlog=place(newest),

@@ -7,6 +7,7 @@
 | it ends | its reader leaves; with the last one the relay stops, unless it is to be kept |
 | another server answers | the readers are told one by one, by RELAY-008, and join the relay of the new server |
 | the relay is paused | readers that have come to its end wait |
+| an error stops it | its readers are told, and leave; who is the first to come back begins it anew, in its own place |
 
 A reader stays with the relay of the server that it was told: what is left of it can be read to its end, and names of
 two servers never meet.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 
@@ -64,7 +65,7 @@ class SharedRelay:
                 return
             self.wanted = wanted
             if wanted is Stage.RUNNING and self.unit is None:
-                self.unit = RelayUnit(self.source, to_endpoint(self.source.database), self.folder, None)
+                self._begin(None, None)
             if wanted is Stage.RUNNING or (wanted is Stage.STOPPED and self._readers):
                 self._start()
             elif self.unit is not None:
@@ -88,6 +89,20 @@ class SharedRelay:
                 self._start()
             elif self.resumption.due is None and checker.check_enable and (trouble is None or makes_sense(trouble)):
                 self.resumption = self.resumption.failed(now, checker)
+
+    def resume(self) -> None:
+        """Go on at once after an error, where it is to run.
+
+        Without readers it begins anew, from what the source still has: nobody waits for what lies between.
+        """
+        with self._lock:
+            if trouble_of(self.reading()) is None or self.wanted is Stage.PAUSED:
+                return
+            if self._readers or self.wanted is Stage.RUNNING:
+                self.resumption = Resumption()
+                if not self._readers:
+                    self._begin(None, None)
+                self._start()
 
     def close(self) -> None:
         """Stop for good; what was received is durable when this returns. Idempotent."""
@@ -125,18 +140,15 @@ class SharedRelay:
     def join(self, reader: RelayReader, upstream: str, start: Location | None) -> RelayUnit:
         """The unit that follows `upstream`; for a reader."""
         with self._lock:
-            if self.unit is not None and self.unit.expected != upstream:
-                self.unit.stop()  # its files stay, and so do the places of those who read them
-                self.unit = None
-            if self.unit is None:
-                self.unit = RelayUnit(
-                    self.source, to_endpoint(self.source.database), self.folder, start, upstream=upstream
-                )
+            unit = self.unit
+            ended = not self._readers and trouble_of(self.reading()) is not None  # perhaps where it is no use to go on
+            if unit is None or unit.expected != upstream or ended:
+                unit = self._begin(start, upstream)
             if reader not in self._readers:
                 self._readers.append(reader)
             if self.wanted is not Stage.PAUSED:
                 self._start()
-            return self.unit
+            return unit
 
     def leave(self, reader: RelayReader) -> None:
         with self._lock:
@@ -154,6 +166,14 @@ class SharedRelay:
                 self._backfill = Backfill(self.source.source_id, to_endpoint(self.source.database), log)
             self._backfill.want(file)
             return self._backfill
+
+    def _begin(self, start: Location | None, upstream: str | None) -> RelayUnit:
+        """A unit in the place of the one before; its files stay, and so do the places of those who read them."""
+        if self.unit is not None:
+            self.unit.stop()
+        endpoint = to_endpoint(self.source.database)
+        self.unit = RelayUnit(self.source, endpoint, self.folder, start, upstream=upstream)
+        return self.unit
 
     def _start(self) -> None:
         if self.unit is not None:
@@ -226,9 +246,14 @@ class RelayReader:
         return False
 
     def status(self) -> RelayStatus | None:
-        """None before it has joined a relay, and while it changes over to that of another server."""
+        """As the unit's, but `Paused` without an error while a human has paused the relay.
+
+        None before it has joined a relay, and while it changes over to that of another server.
+        """
         unit = self._unit
-        return unit.status() if unit is not None else None
+        if unit is None:
+            return None
+        return replace(unit.status(), stage="Paused") if self.shared.wanted is Stage.PAUSED else unit.status()
 
     @property
     def _following(self) -> RelayUnit:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from unshard.api.orders import SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.orders import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder
 from unshard.api.stage import Stage
 from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
@@ -154,12 +154,13 @@ class SourceHost:
             ),
         )
 
-    def purge(self, before: str, sub_dir: str) -> None:
-        """Delete relay files older than `before`, as far as no reader needs them.
+    def purge(self, wish: PurgeWish) -> str:
+        """Delete relay files, as far as no reader needs them; in words what went and what stays, and why.
 
         Raises RelayError 034 while another purge is under way, and what keeps it from learning what is needed.
         """
-        self.purger.purge(self.relay, self._configs(), Limits(before, sub_dir))
+        limits = Limits(wish.before, wish.sub_dir, wish.time)
+        return self.purger.purge(self.relay, self._configs(), limits).told()
 
     def _stand(self, *, alone: bool) -> None:
         self._alone = alone

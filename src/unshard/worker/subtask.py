@@ -123,7 +123,7 @@ class Subtask:
             return self._loading(self.load, seconds)
         if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
-        return SubtaskStatus(self.source, self.unit, seconds)
+        return SubtaskStatus(self.source, self.unit, seconds, note=self._relay_note())
 
     def _run_on_any(self, stop: Event) -> None:
         """Run on, also where another server takes the source's place, as far as that may be (`find_source`)."""
@@ -184,10 +184,6 @@ class Subtask:
             return SubtaskStatus(self.source, "load", seconds, note="the target does not answer")
 
     def _following(self, sync: SyncUnit, seconds: float) -> SubtaskStatus:
-        note = ""
-        relay = self.relay.status() if self.relay is not None else None
-        if relay is not None and relay.reconnecting_since is not None:
-            note = f"source out of reach since {relay.reconnecting_since:%H:%M:%S} UTC"
         upstream = self.watch.look() if self.watch is not None else None
         sighting = None
         if upstream is not None:
@@ -197,8 +193,25 @@ class Subtask:
         if upstream is not None and reading.location is not None:
             backlog = upstream.backlog_bytes(reading.location.position)
         return SubtaskStatus(
-            self.source, self.unit, seconds, sync=reading, backlog_bytes=backlog, upstream=upstream, note=note
+            self.source,
+            self.unit,
+            seconds,
+            sync=reading,
+            backlog_bytes=backlog,
+            upstream=upstream,
+            note=self._relay_note(),
         )
+
+    def _relay_note(self) -> str:
+        """What is out of the ordinary with the relay, while its log is followed."""
+        relay = self.relay.status() if self.relay is not None else None
+        if relay is None or self.unit not in ("relay", "sync"):
+            return ""
+        if relay.stage == "Paused" and relay.trouble is None:
+            return f"the relay is paused, `unshard ctl resume-relay -s {self.source}` lets it go on"
+        if relay.reconnecting_since is not None:
+            return f"source out of reach since {relay.reconnecting_since:%H:%M:%S} UTC"
+        return ""
 
     def _copy(self, stop: Event) -> Checkpoint | None:
         """Dump and load; gives where the sync is to begin."""

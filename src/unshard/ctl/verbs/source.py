@@ -93,15 +93,21 @@ def resume_relay(context: typer.Context) -> None:
 
 def purge_relay(
     context: typer.Context,
-    filename: Annotated[
-        str, typer.Option("--filename", "-f", metavar="BINLOG", help="Files before this one; nothing that is needed.")
-    ],
+    filename: Annotated[str, typer.Option("--filename", "-f", metavar="BINLOG", help="Files before this one.")] = "",
     sub_dir: Annotated[
         str, typer.Option("--sub-dir", metavar="FOLDER", help="Where it is in the relay log; else in the newest.")
     ] = "",
+    time: Annotated[
+        str,
+        typer.Option(
+            "--time", "-t", metavar="TIME", help="Files last written before: 'YYYY-MM-DD HH:MM:SS' (UTC), or RFC 3339."
+        ),
+    ] = "",
 ) -> None:
-    """Delete relay files of sources (-s), as far as no task needs them."""
-    _relay(context, lambda sources: PurgeRelay(sources=sources, filename=filename, sub_dir=sub_dir))
+    """Delete relay files of sources (-s), as far as no task needs them: before a file, or before a time."""
+    if not (filename or time):
+        raise typer.BadParameter("name a file with --filename, or a time with --time")
+    _relay(context, lambda sources: PurgeRelay(sources=sources, filename=filename, sub_dir=sub_dir, time=time))
 
 
 def _relay(context: typer.Context, request: Callable[[Any], Request], *, one: bool = False) -> None:
