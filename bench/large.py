@@ -19,7 +19,7 @@ from typing import Any
 from bench.stage import BIG, Memory, Run, end_of, engine
 from unshard.config import parse_source, parse_task, plan_subtasks
 from unshard.testing.servers import MariadbServer
-from unshard.worker.build import build_subtasks
+from unshard.worker.build import build_subtask
 
 _ROW = 10_000
 _MB = 1_000_000
@@ -41,7 +41,7 @@ def run(transaction_mb: int = 1_000, backlog_mb: int = 8_000) -> dict[str, Any]:
             server.run(f"CREATE DATABASE {schema}", create)
             target.run(f"CREATE DATABASE {schema}", create)
         sources = [_source(Path(name), number, server) for number, server in enumerate((source, other))]
-        subtasks = build_subtasks(plan_subtasks(parse_task(_task(target)), sources), spark)
+        subtasks = [build_subtask(config, spark) for config in plan_subtasks(parse_task(_task(target)), sources)]
         runs = [Run(subtask) for subtask in subtasks]
         for one in runs:
             one.start()

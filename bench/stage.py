@@ -18,7 +18,7 @@ from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer
-from unshard.worker.build import build_subtasks
+from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
 BIG = {"innodb_buffer_pool_size": "1G", "innodb_log_file_size": "512M", "max_binlog_size": "1G"}
@@ -65,7 +65,7 @@ source-id: s1
 relay-dir: {folder}/relay
 from: {{host: 127.0.0.1, port: {source.port}, user: root}}
 """)
-    return build_subtasks(plan_subtasks(task, [upstream]), spark)[0]
+    return build_subtask(plan_subtasks(task, [upstream])[0], spark)
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from unshard.model.position import Position
 from unshard.mysql.flavour import identify
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
-from unshard.worker.build import build_subtasks
+from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
 PATIENCE_SECONDS = 90.0
@@ -161,7 +161,7 @@ class TaskRun:
     def __init__(self, files: TaskFiles, spark: SparkSession) -> None:
         self.files = files
         configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
-        self.crew = SubtaskThreads(build_subtasks(configs, spark))
+        self.crew = SubtaskThreads(tuple(build_subtask(config, spark) for config in configs))
 
     def start(self) -> TaskRun:
         self.crew.start()

@@ -83,10 +83,14 @@ def test_killed_in_the_middle_of_the_dump_and_of_the_load(shop: Shop) -> None:
     assert w1.ended(120) and w2.ended(120)
     until(lambda: shop.serves("s1") == "w4", "the spare has s1")  # it copies anew
     until(lambda: shop.serves("s2") == "", "nobody is left for s2")
+    w1.start()
+    until(lambda: shop.stages().get("s2") == "Paused", "a spare without the dump can't go on")
+    (told,) = shop.cluster.ctl("query-status", "shop", "-s", "s2")["sources"][0]["subTaskStatus"]
+    (error,) = told["result"]["errors"]
+    assert error["ErrCode"] == "LOAD-008" and "start the worker that has it" in error["Workaround"]
     w2.start()
     until(lambda: shop.serves("s2") == "w2", "who has the dump goes on with it")
     shop.all_move()
-    w1.start()
 
 
 def test_a_worker_killed_in_the_middle_of_a_batch(shop: Shop) -> None:

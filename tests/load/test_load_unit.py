@@ -11,8 +11,10 @@ import pytest
 
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError, UnshardError
+from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
+from unshard.mysql.connection import session
 from unshard.testing.servers import MariadbServer
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
@@ -238,6 +240,17 @@ def test_another_dump_does_not_go_on_where_the_first_was_loaded(
         f"UPDATE {shop}_meta.task_load_chunk SET finished = FALSE, size = size + 1",
     )
     refused(unit, "LOAD-008")
+
+
+def test_a_load_that_has_begun_is_known_without_its_dump(
+    make_dump: Dumps, make_load: Loads, shop: str, target_server: MariadbServer
+) -> None:
+    tables = LoadTables(f"{shop}_meta", "task", "shard-1")
+    with session(target_server.endpoint, "target") as connection:
+        assert tables.begun(connection) == "", "no table of it yet"
+        make_dump(shop).run()
+        make_load(shop).run()
+        assert tables.begun(connection).startswith(f"{shop}.")
 
 
 def test_a_later_dump_into_the_same_folder_is_another_one(

@@ -57,6 +57,23 @@ def test_unfinished_copies_come_first() -> None:
     assert seat(copying, {"w1"}).bind == (("d", "w1"),)
 
 
+def stranded(bounds: dict[str, str], dump_at: str) -> State:
+    """Source d, whose load is without its dump."""
+    before = state(bounds)
+    brief = SubtaskBrief(task="t", stage=Stage.PAUSED, unit="Load", dump_at=dump_at, lost_dump=True)
+    row = SubtaskRow("t", "d", Stage.RUNNING, brief=brief)
+    return State(before.sources, before.workers, before.bounds, {}, {("t", "d"): row})
+
+
+def test_a_source_goes_back_to_the_worker_that_has_its_dump() -> None:
+    bounds = {"a": "w1", "b": "w2", "c": "w3", "d": "w4"}
+    assert seat(stranded(bounds, "w5"), WORKERS) == Seating((), (("d", "w5"),), ("d",))
+    assert seat(stranded(bounds, "w2"), WORKERS[:4]) == Seating((), (("d", "w2"), ("b", "w4")), ("d",)), "they swap"
+    assert not seat(stranded(bounds, "w5"), WORKERS[:4]), "it is not back"
+    assert not seat(stranded(bounds, "w4"), WORKERS), "it has lost it itself"
+    assert not seat(stranded(bounds, ""), WORKERS)
+
+
 def test_who_can_take_a_source() -> None:
     before = state({"a": "w1"})
     assert worker_fault(before, "w1", WORKERS) == "it serves source a"

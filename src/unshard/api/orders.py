@@ -18,6 +18,7 @@ class SubtaskBrief(Form):
     """What the master keeps of a subtask between two looks, and gives back to whoever serves it next.
 
     `revision` is that of the order that it obeys. `resume_count`, `next_resume` (ISO 8601, UTC) are auto-resume's.
+    `dump_at`: the worker whose disk has the dump of an unfinished copy. `lost_dump`: this one has not, and can't go on.
     """
 
     task: str
@@ -27,6 +28,8 @@ class SubtaskBrief(Form):
     error: ProcessError | None = None
     resume_count: int = 0
     next_resume: str = ""
+    dump_at: str = ""
+    lost_dump: bool = False
 
 
 class SubtaskOrder(Form):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from importlib import metadata
@@ -34,6 +35,12 @@ class LineForm(StrEnum):
     TEXT = "text"
     JSON = "json"
 
+
+LogFile = Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")]
+LogLevel = Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")]
+LogFormat = Annotated[str, typer.Option("--log-format", help="text or json.")]
+Redact = Annotated[bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")]
+SecretKeyPath = Annotated[str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")]
 
 app = typer.Typer(
     name="unshard",
@@ -88,9 +95,7 @@ def run(
         Level, typer.Option("-L", "--log-level", help="Least weight of a log line.", case_sensitive=False)
     ] = Level.INFO,
     log_format: Annotated[LineForm, typer.Option("--log-format", help="Form of a log line.")] = LineForm.JSON,
-    redact: Annotated[
-        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
-    ] = False,
+    redact: Redact = False,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
@@ -152,6 +157,11 @@ def explain(
     guarded(lambda: show_explanation(wish, Console()))
 
 
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a process that were given, as keys of its file."""
+    return {name.replace("_", "-"): value for name, value in flags.items() if name != "config" and value}
+
+
 @app.command()
 def master(
     config: Annotated[
@@ -164,35 +174,19 @@ def master(
     ] = "",
     data_dir: Annotated[str, typer.Option("--data-dir", metavar="DIR", help="Folder of the default store.")] = "",
     store: Annotated[str, typer.Option("--store", metavar="URL", help="Database of several masters.")] = "",
-    log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
-    log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
-    log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "",
-    redact: Annotated[
-        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
-    ] = False,
-    secret_key_path: Annotated[
-        str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
-    ] = "",
+    log_file: LogFile = "",
+    log_level: LogLevel = "",
+    log_format: LogFormat = "",
+    redact_info_log: Redact = False,
+    secret_key_path: SecretKeyPath = "",
 ) -> None:
     """Run a master: it keeps sources and tasks, gives sources to workers, and serves `unshard ctl` and the REST API.
 
     Flags count over the file. Ctrl-C or SIGTERM stops it; tasks go on. Exit code 0: stopped, 1: an error, 2: wrong use.
     """
+    given = _given(locals())
     from unshard.cli.master import run_master
 
-    flags = {
-        "name": name,
-        "master-addr": master_addr,
-        "advertise-addr": advertise_addr,
-        "data-dir": data_dir,
-        "store": store,
-        "log-file": log_file,
-        "log-level": log_level,
-        "log-format": log_format,
-        "redact-info-log": redact,
-        "secret-key-path": secret_key_path,
-    }
-    given: dict[str, Any] = {key: value for key, value in flags.items() if value}
     guarded(lambda: run_master(config, given, Console(stderr=True)))
 
 
@@ -208,36 +202,20 @@ def worker(
     ] = "",
     join: Annotated[str, typer.Option("--join", metavar="HOST:PORT,…", help="The masters.")] = "",
     relay_dir: Annotated[str, typer.Option("--relay-dir", metavar="DIR", help="Folder of relay logs.")] = "",
-    log_file: Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")] = "",
-    log_level: Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")] = "",
-    log_format: Annotated[str, typer.Option("--log-format", help="text or json.")] = "",
-    redact: Annotated[
-        bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")
-    ] = False,
-    secret_key_path: Annotated[
-        str, typer.Option("--secret-key-path", metavar="FILE", help="Key of encrypted passwords.")
-    ] = "",
+    log_file: LogFile = "",
+    log_level: LogLevel = "",
+    log_format: LogFormat = "",
+    redact_info_log: Redact = False,
+    secret_key_path: SecretKeyPath = "",
 ) -> None:
     """Run a worker: it serves the source that the masters give it, with relay log and tasks; else it is a spare.
 
     Flags count over the file. Ctrl-C or SIGTERM ends the batches in hand and stops it. Exit code 0: stopped, 1: an
     error, 2: wrong use.
     """
+    given = _given(locals())
     from unshard.cli.worker import run_worker
 
-    flags = {
-        "name": name,
-        "worker-addr": worker_addr,
-        "advertise-addr": advertise_addr,
-        "join": join,
-        "relay-dir": relay_dir,
-        "log-file": log_file,
-        "log-level": log_level,
-        "log-format": log_format,
-        "redact-info-log": redact,
-        "secret-key-path": secret_key_path,
-    }
-    given: dict[str, Any] = {key: value for key, value in flags.items() if value}
     guarded(lambda: run_worker(config, given, Console(stderr=True)))
 
 

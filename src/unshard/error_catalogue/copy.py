@@ -81,8 +81,10 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-008": Entry(
         "the load began with another dump: {fault}",
-        "put the first dump's folder back, or begin anew: drop what the task has filled, and its tables in the"
-        " meta-schema",
+        "bring the dump back: start the worker that has it, and the source goes back to it by itself and goes on; or"
+        " put its folder where this worker looks, then `resume-task`. Without it begin anew: `stop-task`, drop what the"
+        " task has filled on the target, then `start-task --remove-meta` (`unshard run`: the same flag). A folder that"
+        " all workers see (`dir` under `loaders:`) spares all that",
     ),
     "LOAD-009": Entry(
         "a single row is larger than the target takes in one statement or transaction; it begins with {row}",

@@ -171,6 +171,12 @@ class LoadTables:
         rows(connection, "COMMIT")
         return epoch
 
+    def begun(self, connection: Any) -> str:
+        """A file of the source that rows of are in the target; empty where none is."""
+        asked = f"SELECT file FROM {self.chunk} WHERE source = %s AND (piece > 0 OR step > 0) LIMIT 1"
+        found = rows(connection, asked, (self.source,)) if self.exist(connection) else []
+        return str(found[0][0]) if found else ""
+
     def states(self, connection: Any) -> dict[str, FileState]:
         """Every file of the source, by name."""
         found = rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from threading import RLock, Thread
 
 from unshard.api.orders import WorkerLink
@@ -64,6 +65,9 @@ class Cluster:
                     writing.unbind(source)
                 for source, worker in wanted.bind:
                     writing.bind(source, worker)
+                for row in (row for source in wanted.home for row in self._state.of_source(source)):
+                    if row.brief is not None and row.brief.lost_dump:
+                        writing.put_subtask(replace(row, revision=row.revision + 1))
         for bound in lost:
             logger("master", source=bound.source).warning("worker lost", worker=bound.worker)
         for source, worker in wanted.bind:

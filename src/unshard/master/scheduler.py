@@ -9,27 +9,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unshard.api.stage import Stage, UnitName
-from unshard.master.state import State, SubtaskRow
+from unshard.master.state import Bound, State, SubtaskRow
 
 _COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
 
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """What is to change: sources that lose their worker, and (source, worker) pairs to bind after that."""
+    """What is to change: sources that lose their worker, and (source, worker) pairs to bind after that.
+
+    `home`: sources that go back to the worker that has their dump; what could not go on without it, goes on.
+    """
 
     unbind: tuple[str, ...] = ()
     bind: tuple[tuple[str, str], ...] = ()
+    home: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.unbind or self.bind)
 
 
 def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) -> Seating:
-    """Bring sources and workers together again. Bounds of workers that are alive stay as they are.
+    """Bring sources and workers together again. Bounds of workers that are alive stay as they are, but for a source
+    whose dump is on another one that is back: the two workers change places, as in DM.
 
     `online`: workers that beat. `presumed`: those that a new leader has not heard yet and gives time; they keep what
     they have and get nothing.
@@ -38,8 +43,21 @@ def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) 
     bounds = {name: bound for name, bound in state.bounds.items() if bound.worker in alive and name in state.sources}
     lost = tuple(sorted(name for name, bound in state.bounds.items() if name not in bounds))
     spares = {name for name in online if name in state.workers} - {bound.worker for bound in bounds.values()}
-    load = Counter(_machine(state, bound.worker) for bound in bounds.values())
     bind: list[tuple[str, str]] = []
+    home = []
+    for source, holder in _stranded(state, bounds, online):
+        there = {bound.worker: name for name, bound in bounds.items()}
+        other, left = there.get(holder), bounds[source].worker
+        if other is not None and _copies(state, other):
+            continue
+        moved = [(source, holder)] if other is None else [(source, holder), (other, left)]
+        bounds |= {name: replace(bounds[name], worker=worker) for name, worker in moved}
+        bind += moved
+        home.append(source)
+        spares.discard(holder)
+        if other is None and left in online:
+            spares.add(left)
+    load = Counter(_machine(state, bound.worker) for bound in bounds.values())
     waiting = [name for name in state.sources if name not in bounds]
     for source in sorted(waiting, key=lambda name: (not _copies(state, name), name)):
         if not spares:
@@ -48,7 +66,21 @@ def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) 
         spares.remove(worker)
         load[_machine(state, worker)] += 1
         bind.append((source, worker))
-    return Seating(lost, tuple(bind))
+    return Seating(lost, tuple(bind), tuple(home))
+
+
+def _stranded(state: State, bounds: Mapping[str, Bound], online: Collection[str]) -> list[tuple[str, str]]:
+    """Sources with a load that can't go on where it is, each with the worker that has its dump and is alive."""
+    return [
+        (row.source, row.brief.dump_at)
+        for row in state.subtasks.values()
+        if row.source in bounds
+        and row.stage is Stage.RUNNING
+        and row.brief is not None
+        and row.brief.lost_dump
+        and row.brief.dump_at in online
+        and row.brief.dump_at != bounds[row.source].worker
+    ]
 
 
 def _best(state: State, source: str, spares: Collection[str], load: Mapping[str, int]) -> str:

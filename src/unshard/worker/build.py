@@ -65,22 +65,13 @@ RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 """The relay of a subtask that begins to read there (None: the present end), of the server with that uuid."""
 
 
-def build_subtasks(configs: Sequence[SubtaskConfig], spark: Session) -> tuple[Subtask, ...]:
-    """The subtasks of one task, in the order of `configs`. Reads both ends; raises what their checks raise."""
-    throttle, alone = _throttle(configs[0]), len(configs) == 1
-    return tuple(_built(config, spark, throttle, None, alone=alone) for config in configs)
+def build_subtask(config: SubtaskConfig, spark: Session, relays: RelayFor | None = None) -> Subtask:
+    """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise.
 
-
-def build_subtask(config: SubtaskConfig, spark: Session, relays: RelayFor) -> Subtask:
-    """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise."""
-    return _built(config, spark, _throttle(config), relays, alone=False)
-
-
-def _built(
-    config: SubtaskConfig, spark: Session, throttle: Throttle, relays: RelayFor | None, *, alone: bool
-) -> Subtask:
+    `relays` None: a relay log of its own, which nobody shares.
+    """
     try:
-        return _build(config, spark, throttle, relays, alone=alone)
+        return _build(config, spark, relays)
     except UnshardError as error:
         raise error.at(source=config.source_id) from error
 
@@ -90,14 +81,8 @@ def _throttle(config: SubtaskConfig) -> Throttle:
     return Throttle(limits, _gate(config) if limits != Limits() else None)
 
 
-def _build(
-    config: SubtaskConfig,
-    spark: Session,
-    throttle: Throttle,
-    relays: RelayFor | None,
-    *,
-    alone: bool,
-) -> Subtask:
+def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None) -> Subtask:
+    throttle = _throttle(config)
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
     slots = slots_of(spark)
     beginning = beginning_of(config)
@@ -120,7 +105,7 @@ def _build(
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         fresh = beginning.checkpoint() is None
-        sync = _sync(config, source, target, meta, relay, run, slots, fresh=fresh, alone=alone)
+        sync = _sync(config, source, target, meta, relay, run, slots, fresh=fresh)
     return Subtask(
         config.source_id,
         beginning,
@@ -243,7 +228,6 @@ def _sync(
     slots: int,
     *,
     fresh: bool,
-    alone: bool,
 ) -> SyncUnit:
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
@@ -286,7 +270,7 @@ def _sync(
     return SyncUnit(
         source=name,
         journal=journal,
-        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row, alone),
+        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row, len(config.peers) == 1),
         rules=table_rules,
         statements=statements,
         groups=groups,

@@ -24,6 +24,7 @@ from unshard.worker import stages
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 from unshard.worker.report import UNITS, process_error
 from unshard.worker.stages import towards
+from unshard.worker.start import OTHER_DUMP
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.subtask import Subtask
 
@@ -140,6 +141,8 @@ class HostedSubtask:
                 error=self.error,
                 resume_count=self.resumption.step,
                 next_resume=self.resumption.due_text,
+                dump_at=self._dump_at(),
+                lost_dump=self._lost_dump,
             )
 
     @property
@@ -156,6 +159,16 @@ class HostedSubtask:
             due = self.resumption.due_text
             detail = f"goes on by itself at {due}" if due and not self.canceled else self._detail
             return ProcessResult(is_canceled=self.canceled, errors=errors, detail=detail)
+
+    @property
+    def _lost_dump(self) -> bool:
+        return self.error is not None and self.error.err_code == OTHER_DUMP
+
+    def _dump_at(self) -> str:
+        """Who has the dump: whoever had it before, as long as this worker has not made or loaded one."""
+        if self._lost_dump or not self.worked:
+            return self.order.kept.dump_at if self.order.kept is not None else ""
+        return self.worker if self.worked in ("dump", "load") else ""
 
     def _pursue(self) -> None:
         event = towards(self.stage, self.order.stage)

@@ -27,6 +27,7 @@ from unshard.target.takeover import refuse_unfinished_load
 from unshard.target.upstream import load_upstream, save_upstream
 
 LOOK_SECONDS = 0.2
+OTHER_DUMP = "LOAD-008"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,18 @@ class Beginning:
             return min([first, *(one.begin for one in prepared.values())], key=_place)
         header = read_header(self.dump_directory)
         return header.begin if header is not None else self._meta_location()
+
+    def check_dump(self) -> None:
+        """Raise LoadError LOAD-008 where the target has rows of a dump that is not in the folder: another dump, of
+        another moment, is of no use then, and is not begun."""
+        header = read_header(self.dump_directory)
+        if header is not None and header.finished:
+            return
+        with session(self.target, "target") as connection:
+            begun = self.load_tables.begun(connection)
+        if begun:
+            fault = f"{begun} of it was begun, and {self.dump_directory} has no finished dump"
+            raise LoadError(OTHER_DUMP, Where(self.source), values={"fault": fault})
 
     def gtid_start(self) -> Location:
         """The same for a server with other binlog names: a GTID set without a file.

@@ -221,6 +221,9 @@ class Subtask:
         if self.load is not None and self.beginning.is_copied():
             return self.beginning.after_load() if self.sync is not None else None
         if self.dump is not None:
+            if self.load is not None:
+                self._enter("load")
+                self.beginning.check_dump()
             self._enter("dump")
             self.dump.run()
         if self.load is None or stop.is_set():
