@@ -6,7 +6,9 @@ import pytest
 from cluster_rig import Rig, task_text
 
 from task_runs import wait_until
+from unshard.api.orders import Beat, SubtaskBrief
 from unshard.api.stage import Stage
+from unshard.api.status import ProcessError
 from unshard.api.verbs import (
     REQUESTS,
     PauseTask,
@@ -171,6 +173,22 @@ def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
     rig.master.close()
     with Rig(rig.url) as again:
         assert again.master.cluster.state == before
+
+
+def test_the_count_and_the_wait_of_auto_resume_outlive_the_master_and_the_worker(rig: Rig) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    worker.deaf = True
+    error = ProcessError(ErrCode="TARGET-001", Message="away")
+    due = "2026-01-02T03:04:05.000+00:00"
+    waits = SubtaskBrief(task="t", stage=Stage.PAUSED, revision=1, error=error, resume_count=5, next_resume=due)
+    epoch = rig.master.cluster.state.bounds["a"].epoch
+    rig.master.beat(Beat(name="w1", addr=worker.addr, epoch=epoch, source="a", subtasks=(waits,)))
+    rig.master.close()
+    with Rig(rig.url) as again:
+        order = again.master.beat(Beat(name="w1", addr=worker.addr)).order
+        assert order is not None and order.subtasks[0].kept == waits
 
 
 def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:

@@ -15,6 +15,7 @@ from unshard.api.orders import SubtaskBrief
 from unshard.api.stage import Stage
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
+from unshard.worker.agent import Agent
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 CHECKER = {"backoff-min": "200ms", "backoff-jitter": False}
@@ -83,7 +84,9 @@ def test_a_duplicate_key_stands_and_says_so(spark: SparkSession, files: TaskFile
         wait_until(lambda: rows(files) == [(1, 1)], "resumed by hand")
 
 
-def test_it_gives_up_after_so_many_tries_also_of_another_worker(spark: SparkSession, files: TaskFiles) -> None:
+def test_it_gives_up_after_so_many_tries_also_of_another_worker(
+    spark: SparkSession, files: TaskFiles, caplog: pytest.LogCaptureFixture
+) -> None:
     files = replace(files, source={"checker": {**CHECKER, "max-resumes": 3}}).write()
     files.target.run(f"DROP TABLE {files.name}.t")
     files.sources["s1"].run(f"INSERT INTO {files.name}.t VALUES (1, 1)")
@@ -96,14 +99,23 @@ def test_it_gives_up_after_so_many_tries_also_of_another_worker(spark: SparkSess
     master.give(source_order(subtask_order(files, kept=brief), epoch=2))
     with Running(master, spark) as agent:
         wait_until(lambda: given_up(master, files), "given up")
-        assert told(master, files).resume_count == 3
-        result = agent.report(files.name, 5).sub_task_status[0].result
-        assert result is not None
-        assert result.detail.startswith("auto-resume has given up after 3")
+        stood = told(master, files)
+        assert stood.resume_count == 3 and detail(agent, files).startswith("auto-resume has given up after 3")
+    assert "auto-resume gives up" in caplog.text
+    master.give(source_order(subtask_order(files, kept=stood), epoch=3))
+    with Running(master, spark) as agent:
+        wait_until(lambda: given_up(master, files), "a worker that is started again leaves it at that")
+        assert detail(agent, files).startswith("auto-resume has given up after 3")
         files.target.run(f"CREATE TABLE {files.name}.t (id INT PRIMARY KEY, v INT)")
-        master.give(source_order(subtask_order(files, revision=2), epoch=2))
+        master.give(source_order(subtask_order(files, revision=2), epoch=3))
         wait_until(lambda: rows(files) == [(1, 1)], "resumed by hand")
         assert told(master, files).resume_count == 0
+
+
+def detail(agent: Agent, files: TaskFiles) -> str:
+    (one,) = agent.report(files.name, 5).sub_task_status
+    assert one.result is not None
+    return one.result.detail
 
 
 def given_up(master: PaperMaster, files: TaskFiles) -> bool:

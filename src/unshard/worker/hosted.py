@@ -68,6 +68,7 @@ class HostedSubtask:
             self.stage = Stage.FINISHED
         elif kept.error is not None and kept.stage is Stage.PAUSED:
             self.stage, self.error, self._failed_at = Stage.PAUSED, kept.error, kept.revision
+            self._detail = _stands(kept.resume_count)
         if kept.stage is not Stage.FINISHED:
             self.resumption = Resumption.kept(kept.resume_count, kept.next_resume, utc_now())
 
@@ -238,11 +239,10 @@ class HostedSubtask:
         elif makes_sense(error) and self.resumption.may_go_on(self.checker):
             self.resumption = self.resumption.failed(now, self.checker)
         elif makes_sense(error):
-            tries = self.resumption.step
-            self._detail = f"auto-resume has given up after {tries}: mend what the error tells, then resume-task"
-            self._log.error("auto-resume gives up", code=error.code, count=tries)
+            self._detail = _stands(self.resumption.step)
+            self._log.error("auto-resume gives up", code=error.code, count=self.resumption.step)
         else:
-            self._detail = "task can't auto resume: mend what the error tells, then resume-task"
+            self._detail = _stands(0)
             self._log.error("task can't auto resume", code=error.code)
         self.fault = fault  # last: who looks without the lock may count on what goes with it
         self._say(stages.Event.FAIL)
@@ -250,6 +250,12 @@ class HostedSubtask:
     @property
     def _log(self):  # type: ignore[no-untyped-def]
         return logger("worker", source=self.source, task=self.order.task, worker=self.worker)
+
+
+def _stands(tries: int) -> str:
+    """Why nothing goes on by itself any more."""
+    gives_up = f"auto-resume has given up after {tries}" if tries else "task can't auto resume"
+    return f"{gives_up}: mend what the error tells, then resume-task"
 
 
 def _bug(fault: BaseException, source: str) -> ClusterError:
