@@ -88,7 +88,7 @@ def test_a_task_pauses_is_changed_and_resumes(shop: Shop) -> None:
     assert not shop.arrives(last)()
     assert ctl("resume-task", "shop")["result"]
     until(shop.arrives(last), "what was written meanwhile arrives")
-    assert yaml.safe_load(ctl("config", "task", "shop")["cfg"])["syncers"]["own"]["batch"] == "7"
+    assert yaml.safe_load(ctl("config", "task", "shop")["cfg"])["syncers"]["own"]["batch"] == 7
 
 
 def test_a_source_is_transferred_and_members_come_and_go(shop: Shop) -> None:
@@ -131,6 +131,17 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     assert ctl("purge-relay", "-s", "s1", "--filename", newest)["result"]
     assert ctl("pause-relay", "-s", "s1")["result"]
     assert ctl("resume-relay", "-s", "s1")["result"]
+    given = ("shop", "-s", "s1", "-b", "mysql-bin.000999:4")
+    assert ctl("binlog", "skip", *given, token="token of operator")["result"]
+    (listed,) = json.loads(ctl("binlog", "list", "shop", "-s", "s1")["sources"][0]["msg"])
+    assert listed["givenBy"] == "operator"
+    assert ctl("binlog", "revert", *given)["result"]
+    worker = shop.serves("s1")
+    settings = yaml.safe_load(ctl("config", "worker", worker)["cfg"])
+    assert (settings["name"], settings["token"]) == (worker, "******") and settings["join"]
+    for one in ctl("list-member", "--master")["members"][0]["master"]["masters"]:
+        settings = yaml.safe_load(ctl("config", "master", one["name"])["cfg"])
+        assert (settings["name"], settings["token"]) == (one["name"], "******")
     folder = shop.folder / "exported"
     shop.cluster.told("config", "export", "-d", str(folder))
     assert sorted(path.name for path in folder.rglob("*.yaml")) == ["s1.yaml", "s2.yaml", "s3.yaml", "shop.yaml"]

@@ -13,6 +13,8 @@ TEXT = """
 name: t
 target-database:
   host: h
+  port: 3306
+  user: '3306'
   password: s3cret
   session: {a: 1, my_secret: s3cret}
   security: {ssl-ca: ca.pem, ssl-key-bytes: "-----BEGIN s3cret", ssl-key-base64: s3cret}
@@ -27,6 +29,7 @@ def test_no_secret_is_shown_and_all_else_is() -> None:
     assert shown.count("******") == 7
     assert all(word in shown for word in ("name: t", "ca.pem", "spark.x: y", "token-file: f", "secret-key-path: k"))
     assert "password: ''" in shown
+    assert "port: 3306\n" in shown and "user: '3306'" in shown
     assert hidden_text("password: [") == hidden_text("s3cret") == "******"
     assert hidden({"password": ""}) == {"password": ""}
 

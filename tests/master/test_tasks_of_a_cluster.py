@@ -233,7 +233,7 @@ def test_every_verb_has_its_method(rig: Rig) -> None:
 def test_a_lock_s_task_has_to_be_there(rig: Rig) -> None:
     assert rig.master.shard_ddl_lock(ShardDdlLock())["msg"] == "no DDL lock exists"
     with pytest.raises(ClusterError) as caught:
-        rig.master.shard_ddl_lock_unlock(ShardDdlLockUnlock(id="t-`a`.`b`"))
+        rig.master.shard_ddl_lock_unlock(ShardDdlLockUnlock(id="t-`a`.`b`"), "dba")
     assert caught.value.code == "CLUSTER-017"
 
 

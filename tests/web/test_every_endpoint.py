@@ -111,7 +111,7 @@ def master(folder: Path, config: ListenerConfig) -> Iterator[Face]:
 @pytest.fixture(scope="module")
 def worker(folder: Path, config: ListenerConfig) -> Iterator[Face]:
     audit = folder / "worker.audit"
-    yield from face(worker_app(FakeLink(), AuditLog(str(audit)), tuple), config, audit)
+    yield from face(worker_app(FakeLink(), AuditLog(str(audit)), tuple, {}), config, audit)
 
 
 @pytest.fixture(params=["master", "worker"])

@@ -24,7 +24,7 @@ from unshard.web.server import WebServer
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[WebServer]:
     app = guarded_app("observed", audit=AuditLog(str(tmp_path / "audit.log")))
-    app.include_router(observing(lambda: [Sample("dm_master_worker_state", {"worker": 'w"1'}, 2)]))
+    app.include_router(observing(lambda: [Sample("dm_master_worker_state", {"worker": 'w"1'}, 2)], {"name": "w1"}))
     path = tokens(tmp_path, looker="viewer", doer="operator", boss="admin")
     server = WebServer(app, ListenerConfig.model_validate({"token-file": str(path)}), "127.0.0.1:0")
     server.start()
@@ -51,6 +51,11 @@ def test_metrics_are_for_who_may_look(server: WebServer) -> None:
     assert found["process_resident_memory_bytes"][1] > 1e6
     assert found["process_cpu_seconds_total"][1] > 0
     assert found["unshard_build_info"][1] == 1
+
+
+def test_the_settings_are_for_who_may_look(server: WebServer) -> None:
+    assert httpx.get(f"http://{server.address}/settings").status_code == 401
+    assert call(server, "looker", "GET", "/settings").json() == {"name": "w1"}
 
 
 def test_the_level_is_changed_by_an_admin(server: WebServer) -> None:

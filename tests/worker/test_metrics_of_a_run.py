@@ -55,7 +55,7 @@ def files(source_server: MariadbServer, target_server: MariadbServer, schema: st
 
 def served(agent: Agent, folder: Path) -> WebServer:
     app = guarded_app("worker", audit=AuditLog(str(folder / "audit.log")))
-    app.include_router(observing(lambda: host_samples(agent.name, agent.host)))
+    app.include_router(observing(lambda: host_samples(agent.name, agent.host), {}))
     server = WebServer(app, ListenerConfig(), "127.0.0.1:0")
     server.start()
     return server

@@ -40,8 +40,9 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
         config.called,
         lease_seconds=config.leader_lease,
         worker_ttl_seconds=config.worker_ttl,
-        own=shown(config),
+        own=hidden(config.model_dump(mode="json", by_alias=True)),
         level_of=links.level_of,
+        settings_of=links.settings_of,
     )
     server = WebServer(master_app(master, AuditLog(config.audit_log), links.client), config, config.master_addr)
     master.advertise(config.advertise_addr or server.address)
@@ -57,12 +58,6 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
             master.close()
             server.stop()
             links.close()
-
-
-def shown(config: MasterConfig) -> dict[str, Any]:
-    """The settings without what is secret."""
-    form: dict[str, Any] = hidden(config.model_dump(mode="json", by_alias=True))
-    return form
 
 
 def _store_url(config: MasterConfig) -> str:

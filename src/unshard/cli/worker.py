@@ -12,6 +12,7 @@ from rich.console import Console
 from unshard.cli.stopping import stopped_by_signal
 from unshard.config.cipher import use_key
 from unshard.config.files import load_process
+from unshard.config.redact import hidden
 from unshard.config.worker import WorkerConfig
 from unshard.log import configure
 from unshard.web.audit import AuditLog
@@ -40,7 +41,8 @@ def run_worker(file: Path | None, given: Mapping[str, Any], console: Console) ->
     engine = Engine(Path(config.spark_log).absolute())
     means = Means(config.name, builder(engine.session), config.wait_time_on_stop, config.relay_dir)
     agent = Agent("", link, means)
-    app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host))
+    own = hidden(config.model_dump(mode="json", by_alias=True))
+    app = worker_app(agent, AuditLog(config.audit_log), lambda: host_samples(agent.name, agent.host), own)
     server = WebServer(app, config, config.worker_addr)
     agent.advertise(config.advertise_addr or server.address)
     stop = Event()

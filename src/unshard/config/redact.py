@@ -37,12 +37,32 @@ def hidden_text(text: str) -> str:
     A text that is no YAML mapping is shown as `******` altogether.
     """
     try:
-        form = yaml.load(text, Loader=yaml.BaseLoader)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
-        form = None
-    if not isinstance(form, dict):
+        node = None
+    if not isinstance(node, yaml.MappingNode):
         return HIDDEN
-    return yaml.safe_dump(hidden(form), sort_keys=False, allow_unicode=True)
+    _hide(node, set())
+    return str(yaml.serialize(node, Dumper=yaml.SafeDumper, allow_unicode=True))
+
+
+def _hide(node: yaml.Node, seen: set[int]) -> None:
+    """Put `******` in place of every secret below `node`; all else stays as it is written: 3306 and "3306" differ."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        node.value = [(key, _without_secret(key, value)) for key, value in node.value]
+    for below in node.value if isinstance(node, yaml.CollectionNode) else ():
+        for one in below if isinstance(below, tuple) else (below,):
+            _hide(one, seen)
+
+
+def _without_secret(key: yaml.Node, value: yaml.Node) -> yaml.Node:
+    secret = isinstance(key, yaml.ScalarNode) and _SECRET.search(key.value)
+    if not secret or isinstance(value, yaml.MappingNode) or not value.value:
+        return value
+    return yaml.ScalarNode("tag:yaml.org,2002:str", HIDDEN, style="'")
 
 
 def _shown(key: Any, value: Any) -> Any:

@@ -50,7 +50,8 @@ MASTER: dict[str, Entry] = {
     ),
     "CLUSTER-010": Entry(
         "after {seconds} s it is {found}, not {wanted}",
-        "it may be on its way still: `unshard ctl query-status` shows it; else look at the worker's log",
+        "it is on its way: `unshard ctl query-status -s {source_id}` shows it until it is there, also where its task "
+        "is stopped; a batch in hand is broken off after the worker's `wait-time-on-stop`",
     ),
     "CLUSTER-011": Entry(
         "there is a worker {worker} already, at {addr}, and it is alive",

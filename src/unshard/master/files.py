@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -14,17 +15,20 @@ from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
 from unshard.master.relays import known
-from unshard.master.state import TaskRow
+from unshard.master.state import State, TaskRow
+
+SettingsOf = Callable[[str], dict[str, Any]]
+"""The settings of the process at an address. Raises ClusterError CLUSTER-039."""
 
 
 class Files:
-    """`own`: the settings of this master, without secrets."""
+    """`own`: the settings of this master; `settings_of`: those of other members. Both without secrets."""
 
-    def __init__(self, cluster: Cluster, own: dict[str, Any]) -> None:
-        self._cluster, self._own = cluster, own
+    def __init__(self, cluster: Cluster, own: dict[str, Any], settings_of: SettingsOf | None = None) -> None:
+        self._cluster, self._own, self._settings_of = cluster, own, settings_of
 
     def show(self, request: Config) -> Answer:
-        """Raises ClusterError CLUSTER-008, 017, 019 for what there is none of."""
+        """Raises ClusterError CLUSTER-008, 017, 019 for what there is none of, 039 for a member that doesn't answer."""
         state = self._cluster.state
         name = request.name
         if request.type == "task":
@@ -38,10 +42,19 @@ class Files:
             return plain(cfg=hidden_text(self.template(name).text))
         if request.type == "master" and name == self._cluster.election.name:
             return plain(cfg=_yaml(self._own))
-        if request.type == "worker" and name in state.workers:
-            return plain(cfg=_yaml({"name": name, "advertise-addr": state.workers[name].addr}))
-        fault = "there is none of that name, or it is not this one: ask it by --master-addr"
+        addr = self._addr(state, request.type, name)
+        if addr and self._settings_of is not None:
+            return plain(cfg=_yaml(self._settings_of(addr)))
+        if addr:
+            return plain(cfg=_yaml({"name": name, "advertise-addr": addr}))
+        fault = "there is none of that name"
         raise ClusterError("CLUSTER-019", values={"type": request.type, "name": name, "fault": fault})
+
+    def _addr(self, state: State, kind: str, name: str) -> str:
+        """Where a member is reached; empty where there is none."""
+        if kind == "worker":
+            return state.workers[name].addr if name in state.workers else ""
+        return next((row.addr for row in self._cluster.election.masters() if row.name == name), "")
 
     def export(self) -> Answer:
         """All files as they are kept, secrets too."""

@@ -48,7 +48,7 @@ from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, Leave, at_time, forget, leave
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
-from unshard.master.files import Files
+from unshard.master.files import Files, SettingsOf
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
@@ -87,8 +87,11 @@ class Master:
         leave: Leave = leave,
         own: Mapping[str, Any] | None = None,
         level_of: LevelOf | None = None,
+        settings_of: SettingsOf | None = None,
     ) -> None:
-        """`own`: its settings without secrets, to show. `level_of`: how to reach the log level of other members."""
+        """`own`: its settings without secrets, to show. `level_of`, `settings_of`: how to reach the log level and the
+        settings of other members."""
+        self.own = dict(own or {})
         self.name, self.addr = name, addr
         self.election = Election(store, name, addr, lease_seconds)
         self.roster = Roster(worker_ttl_seconds)
@@ -101,7 +104,7 @@ class Master:
         self._records = Records(self.cluster)
         self.members = Members(self.cluster)
         self._level_of = level_of
-        self.files = Files(self.cluster, dict(own or {}))
+        self.files = Files(self.cluster, self.own, settings_of)
         self._led = 0
         self._stop = Event()
         self._thread = Thread(target=self._lead, name="leader", daemon=True)
@@ -236,8 +239,9 @@ class Master:
         del request
         return self.files.export()
 
-    def binlog(self, request: Binlog) -> Answer:
-        return self._records.binlog(request, "unshard ctl")
+    def binlog(self, request: Binlog, who: str) -> Answer:
+        """`who` stands in the record of what is given."""
+        return self._records.binlog(request, who)
 
     def binlog_schema(self, request: BinlogSchema) -> Answer:
         return self._records.schema(request)
@@ -245,8 +249,9 @@ class Master:
     def shard_ddl_lock(self, request: ShardDdlLock) -> Answer:
         return self._records.locks(request)
 
-    def shard_ddl_lock_unlock(self, request: ShardDdlLockUnlock) -> Answer:
-        return self._records.unlock(request, "unshard ctl")
+    def shard_ddl_lock_unlock(self, request: ShardDdlLockUnlock, who: str) -> Answer:
+        """`who` stands in the lock's record."""
+        return self._records.unlock(request, who)
 
     def encrypt(self, request: Encrypt) -> Answer:
         """Raises ConfigError where this master has no key."""

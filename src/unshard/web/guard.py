@@ -27,8 +27,9 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.web.answers import refusal
 from unshard.web.audit import AuditLog, names_in
-from unshard.web.tokens import CALLER, Caller
+from unshard.web.tokens import CALLER, NOBODY, Caller
 
+CTL = "unshard ctl"
 _ROLE = "unshard_role"
 _BY_BODY = "unshard_role_by_body"
 _AUDITED = frozenset({Role.OPERATOR, Role.ADMIN})
@@ -97,6 +98,12 @@ def guarded_app(title: str, *, audit: AuditLog, description: str = "", lifespan:
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
     return app
+
+
+def by_whom(request: Request) -> str:
+    """The name that is put on record for what a request changes: the caller's, where tokens or certificates tell it."""
+    caller: Caller = request.scope[CALLER]
+    return caller.name if caller.name != NOBODY else CTL
 
 
 def routes_of(app: Any) -> Iterator[Any]:

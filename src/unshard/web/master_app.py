@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from pydantic import ValidationError
 
 from unshard.api.orders import Beat, Orders
@@ -20,7 +20,7 @@ from unshard.master.service import Master
 from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
 from unshard.web.audit_routes import audit_routes
-from unshard.web.guard import guarded_app, needs
+from unshard.web.guard import by_whom, guarded_app, needs
 from unshard.web.leader import LeaderRoute
 from unshard.web.master_link import BEAT_PATH
 from unshard.web.observe import observing
@@ -30,6 +30,9 @@ from unshard.web.rest.sources import source_routes
 from unshard.web.rest.tasks import task_routes
 
 _ORDER = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
+_SIGNED = frozenset({"binlog", "shard-ddl-lock-unlock"})
+"""Verbs whose caller's name is put on record in the target."""
+
 _LED = frozenset({"CLUSTER-001", "CLUSTER-002"})
 """Errors that say that this is not the master to ask: they stay errors of HTTP, for a client that knows others."""
 
@@ -61,13 +64,13 @@ def master_app(
 
     rest = (source_routes, template_routes, task_routes, cluster_routes, gateway_routes)
     document = document_routes(app.openapi)
-    for router in (audit_routes(), observing(samples), *(made(master) for made in rest), document):
+    for router in (audit_routes(), observing(samples, master.own), *(made(master) for made in rest), document):
         app.include_router(router)
     return app
 
 
 def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None:
-    method: Callable[[Any], Answer] = getattr(master, verb.replace("-", "_"))
+    method: Callable[..., Answer] = getattr(master, verb.replace("-", "_"))
 
     def role(body: bytes) -> Role:
         try:
@@ -75,9 +78,9 @@ def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None
         except ValidationError:
             return Role(kind.needs)
 
-    def endpoint(request: Any) -> dict[str, Any]:
+    def endpoint(request: Any, http: Request) -> dict[str, Any]:
         try:
-            return method(request)
+            return method(request, by_whom(http)) if verb in _SIGNED else method(request)
         except ClusterError as error:
             if error.code in _LED:
                 raise
@@ -87,6 +90,6 @@ def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None
 
     endpoint.__name__ = verb.replace("-", "_")
     endpoint.__doc__ = kind.__doc__
-    endpoint.__annotations__ = {"request": kind, "return": dict[str, Any]}
+    endpoint.__annotations__ = {"request": kind, "http": Request, "return": dict[str, Any]}
     least = Role(kind.needs) if kind.role is Verb.role else Role.VIEWER
     app.post(f"{PATH}/{verb}", tags=["ctl"])(needs(least, by_body=role)(endpoint))

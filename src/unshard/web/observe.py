@@ -1,8 +1,9 @@
-"""What a master and a worker show of themselves: `/metrics` for Prometheus, and the level of the log."""
+"""What a master and a worker show of themselves: `/metrics` for Prometheus, their settings, the level of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
@@ -24,8 +25,9 @@ class LogLevel(BaseModel):
     level: str
 
 
-def observing(samples: Callable[[], Iterable[Sample]]) -> APIRouter:
-    """The routes, for an application to include. `samples` is called in a thread of the server's pool."""
+def observing(samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]) -> APIRouter:
+    """The routes, for an application to include. `samples` is called in a thread of the server's pool; `own` are the
+    settings of the process, without secrets."""
     router = APIRouter(route_class=GuardedRoute)
 
     @router.get("/metrics", response_class=Response)
@@ -33,6 +35,12 @@ def observing(samples: Callable[[], Iterable[Sample]]) -> APIRouter:
     def metrics() -> Response:
         """Every series of the process, in Prometheus' text format."""
         return Response(exposition([*samples(), *process_samples()]), media_type=CONTENT_TYPE)
+
+    @router.get("/settings")
+    @needs(Role.VIEWER)
+    def settings() -> dict[str, Any]:
+        """What the process was started with: its file and flags, secrets as ******."""
+        return dict(own)
 
     @router.get("/log-level")
     @needs(Role.VIEWER)

@@ -25,6 +25,9 @@ CALLER = "unshard.caller"
 CERTIFICATE = "unshard.certificate"
 """Key of the common name of the caller's verified client certificate in an ASGI scope; "" without one."""
 
+NOBODY = "local"
+"""Name of a caller that nothing tells the name of."""
+
 _AS = "unshard-as"
 
 
@@ -127,7 +130,7 @@ class Authenticated:
         if self._access is None:
             if _from_elsewhere(headers, loopback=self._loopback):
                 raise ClusterError("CLUSTER-060")
-            return Caller(certificate or "local", None, address)
+            return Caller(certificate or NOBODY, None, address)
         kind, _, token = headers.get("authorization", "").partition(" ")
         shown = token.strip() if kind.lower() == "bearer" else ""
         found = self._access.find(shown, certificate)

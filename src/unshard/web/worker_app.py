@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query
@@ -19,8 +19,10 @@ from unshard.web.observe import observing
 LONGEST_REPORT_SECONDS = 600.0
 
 
-def worker_app(worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterable[Sample]]) -> FastAPI:
-    """The routes onto `worker`; `samples` is what `/metrics` shows of it."""
+def worker_app(
+    worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]
+) -> FastAPI:
+    """The routes onto `worker`; `samples` is what `/metrics` shows of it, `own` its settings without secrets."""
     app = guarded_app("Unshard worker", audit=audit)
 
     @app.get("/worker/v1/report")
@@ -56,6 +58,6 @@ def worker_app(worker: WorkerLink, audit: AuditLog, samples: Callable[[], Iterab
     def openapi() -> dict[str, Any]:
         return app.openapi()
 
-    for router in (audit_routes(), observing(samples)):
+    for router in (audit_routes(), observing(samples, own)):
         app.include_router(router)
     return app

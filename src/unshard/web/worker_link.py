@@ -80,29 +80,40 @@ class WorkerLinks:
 
     def level_of(self, addr: str, wanted: str) -> str:
         """The log level of the process there, once it is the wanted one; empty: as it is."""
+        answer = self._asked(addr, "PUT" if wanted else "GET", "/log-level", {"level": wanted} if wanted else None)
+        if "level" not in answer:
+            raise _of_another_version(addr)
+        return str(answer["level"])
+
+    def settings_of(self, addr: str) -> dict[str, Any]:
+        """What the process there was started with, without secrets."""
+        return self._asked(addr, "GET", "/settings")
+
+    def _asked(self, addr: str, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         headers = Caller("master", Role.ADMIN, "").passed_on()
         try:
-            if wanted:
-                body = {"level": wanted}
-                answer = self.client(addr).put("/log-level", json=body, headers=headers, timeout=WAKE_SECONDS)
-            else:
-                answer = self.client(addr).get("/log-level", headers=headers, timeout=WAKE_SECONDS)
+            answer = self.client(addr).request(method, path, json=body, headers=headers, timeout=WAKE_SECONDS)
         except httpx.HTTPError as error:
             cause = str(error) or type(error).__name__
             raise ClusterError("CLUSTER-039", cause=cause, values={"addr": addr}) from None
         if answer.is_error:
             raise ClusterError("CLUSTER-039", cause=told(answer), values={"addr": addr})
         try:
-            return str(answer.json()["level"])
-        except (ValueError, LookupError, TypeError):
-            cause = "its answer is in a form of another version of unshard"
-            raise ClusterError("CLUSTER-039", cause=cause, values={"addr": addr}) from None
+            found: dict[str, Any] = dict(answer.json())
+        except (ValueError, TypeError):
+            raise _of_another_version(addr) from None
+        return found
 
     def close(self) -> None:
         with self._lock:
             clients, self._clients = list(self._clients.values()), {}
         for client in clients:
             client.close()
+
+
+def _of_another_version(addr: str) -> ClusterError:
+    cause = "its answer is in a form of another version of unshard"
+    return ClusterError("CLUSTER-039", cause=cause, values={"addr": addr})
 
 
 def told(answer: httpx.Response) -> str:

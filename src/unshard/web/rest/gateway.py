@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
 from unshard.api.verbs import (
@@ -25,7 +25,7 @@ from unshard.config.access import Role
 from unshard.config.subtask import SubtaskConfig
 from unshard.master.orders import subtask_config
 from unshard.master.service import Master
-from unshard.web.guard import needs
+from unshard.web.guard import by_whom, needs
 from unshard.web.leader import LeaderRoute
 
 
@@ -99,7 +99,7 @@ def gateway_routes(master: Master) -> APIRouter:
 
     @router.put("/errors")
     @needs(Role.OPERATOR)
-    def errors(body: Binlog) -> dict[str, Any]:
-        return master.binlog(body)
+    def errors(body: Binlog, request: Request) -> dict[str, Any]:
+        return master.binlog(body, by_whom(request))
 
     return router
