@@ -1,0 +1,69 @@
+"""A worker whose Spark dies under it: it gets another engine and goes on by itself, and nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from shop import SHARDS, TARGET, Shop, until
+
+from unshard.testing.cluster import Cluster
+from unshard.testing.hold import row_held, stands_still
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+
+@pytest.fixture(scope="module")
+def shop(target: MariadbServer, store: str) -> Iterator[Shop]:
+    with MariadbServer({"gtid_domain_id": "1"}) as source, Cluster(store, masters=1, workers=1) as cluster:
+        shop = Shop(cluster, {"s1": source}, target)
+        shop.create()
+        cluster.ctl("operate-source", "create", shop.source_file("s1"))
+        cluster.ctl("start-task", shop.task_file())
+        shop.all_move()
+        yield shop
+
+
+@pytest.mark.parametrize("process", ["java", "pyspark.daemon"])
+def test_what_runs_the_batch_is_killed_in_its_middle(shop: Shop, process: str) -> None:
+    worker = shop.cluster.worker("w1")
+    with row_held(shop.target, TARGET.quoted):
+        for shard in SHARDS:
+            shop.sources["s1"].query(f"UPDATE {shard.quoted} SET note = CONCAT(note, '.')")
+        last = shop.add("s1")
+        until(lambda: stands_still(shop.target), "in the middle of a batch")
+        killed = [pid for pid in descendants(worker.pid) if process in command(pid)]
+        assert killed
+        for pid in killed:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    until(shop.arrives(last), "it goes on", 120)
+    shop.work("s1")
+    shop.all_move()
+    until(lambda: shop.stages() == {"s1": "Running"}, "it runs")
+    assert worker.runs
+    shop.assert_exactly_once()
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that it has started, by proc(5)."""
+    parents = {}
+    for one in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(one.parent.name)] = int(one.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
+
+
+def command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
