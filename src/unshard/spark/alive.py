@@ -29,6 +29,14 @@ def lives(session: SparkSession) -> bool:
     return True
 
 
+def setting(session: SparkSession, name: str) -> str:
+    """A setting of the session, "" where it has none. Raises EngineError, as `failure` makes it: Spark is asked."""
+    try:
+        return str(session.conf.get(name, ""))
+    except Exception as error:
+        raise failure(session, f"look up {name}", error) from error
+
+
 def failure(session: SparkSession, task: str, error: Exception) -> EngineError:
     """What a job's exception becomes: ENGINE-003 or 009 where Spark itself is gone, 010 for a barrier that it doesn't
     have, else ENGINE-002."""

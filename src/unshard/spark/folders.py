@@ -14,7 +14,7 @@ import pyarrow as pa
 from unshard.dump.unit import RunTasks
 from unshard.errors import EngineError, Where
 from unshard.spark.address import local_slots
-from unshard.spark.alive import failure
+from unshard.spark.alive import failure, setting
 from unshard.spark.session import Session, slots
 
 _seen: WeakKeyDictionary[Session, dict[Path, bool]] = WeakKeyDictionary()
@@ -57,7 +57,7 @@ def _behind(check: Callable[[], bool], run: RunTasks, session: Session, folder: 
 
 
 def _is_local(session: Session) -> bool:
-    return bool(local_slots(session.conf.get("spark.master", "")))
+    return bool(local_slots(setting(session, "spark.master")))
 
 
 def _listing(folder: Path) -> list[tuple[str, int]]:

@@ -21,7 +21,7 @@ from unshard.config.redact import is_secret
 from unshard.errors import EngineError
 from unshard.spark import address
 from unshard.spark.address import is_remote, local_slots
-from unshard.spark.alive import is_connect, lives
+from unshard.spark.alive import is_connect, lives, setting
 from unshard.spark.survey import survey
 
 Session: TypeAlias = SparkSession
@@ -181,7 +181,7 @@ def archive_options(archive: Path) -> str:
 
 def slots(session: Session) -> int:
     """How many tasks the session runs at once, as found at its start."""
-    return int(session.conf.get(SLOTS))
+    return int(setting(session, SLOTS))
 
 
 def _with_attempts(master: str) -> str:
