@@ -23,6 +23,7 @@ from unshard.api.verbs import (
 from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
 from unshard.master.beginning import parse_time
+from unshard.master.state import SubtaskRow, TaskRow
 
 
 def two_sources(rig: Rig) -> None:
@@ -176,18 +177,16 @@ def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
 
 
 def test_the_count_and_the_wait_of_auto_resume_outlive_the_master_and_the_worker(rig: Rig) -> None:
-    worker = rig.worker("w1")
-    rig.sources("a")
-    rig.start("t", "a")
-    worker.deaf = True
     error = ProcessError(ErrCode="TARGET-001", Message="away")
     due = "2026-01-02T03:04:05.000+00:00"
     waits = SubtaskBrief(task="t", stage=Stage.PAUSED, revision=1, error=error, resume_count=5, next_resume=due)
-    epoch = rig.master.cluster.state.bounds["a"].epoch
-    rig.master.beat(Beat(name="w1", addr=worker.addr, epoch=epoch, source="a", subtasks=(waits,)))
+    rig.sources("a")
+    with rig.master.cluster.change() as writing:
+        writing.put_task(TaskRow("t", task_text("t", "a")))
+        writing.put_subtask(SubtaskRow("t", "a", Stage.RUNNING, brief=waits))
     rig.master.close()
     with Rig(rig.url) as again:
-        order = again.master.beat(Beat(name="w1", addr=worker.addr)).order
+        order = again.master.beat(Beat(name="w1", addr="w1:8262")).order
         assert order is not None and order.subtasks[0].kept == waits
 
 
