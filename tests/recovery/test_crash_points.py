@@ -52,6 +52,7 @@ XA_PLACES = (
     "sync-prepare-after",
 )
 ELSEWHERE = {  # the units' own tests die there, each place in a run of its own
+    "relay-file-purged",
     "dump-header-before",
     "dump-header-after",
     "dump-file-before",

@@ -87,7 +87,7 @@ def test_every_reason_is_counted_under_its_name(
         (f"{out}.plain", "block-allow-list", 0, 3),
         (f"{out}.versions", "block-allow-list", 0, 1),
     ]
-    assert counts(files) == [(f"{own}.plain", 1, 0, 0, 1, 0, 0), (f"{own}.versions", 5, 1, 2, 1, 0, 1)]
+    assert counts(files) == [(f"{own}.plain", 1, 0, 0, 1, 0, 0), (f"{own}.versions", 5, 1, 3, 1, 0, 0)]
     assert files.target.query(f"SELECT id FROM {own}.plain ORDER BY id") == [(1,), (3,)]
     assert reading is not None and reading.skipped == {
         (f"{own}.plain", "snapshot"): 1,

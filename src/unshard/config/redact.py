@@ -51,7 +51,9 @@ def _hide(node: yaml.Node, seen: set[int]) -> None:
     if id(node) in seen:
         return
     seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
+    if isinstance(node, yaml.ScalarNode):
+        node.value = without_credentials(node.value)
+    elif isinstance(node, yaml.MappingNode):
         node.value = [(key, _without_secret(key, value)) for key, value in node.value]
     for below in node.value if isinstance(node, yaml.CollectionNode) else ():
         for one in below if isinstance(below, tuple) else (below,):

@@ -41,6 +41,13 @@ _FAULTS: tuple[tuple[tuple[str, ...], TlsFault], ...] = (
         ),
     ),
     (
+        ("eof occurred in violation",),
+        TlsFault(
+            "the server broke it off without a word, as one does that refuses the client certificate",
+            "see its error log; `ssl-cert` and `ssl-key` have to be of the authority that it has as ssl_ca",
+        ),
+    ),
+    (
         ("protocol version", "unsupported protocol", "no protocols available", "handshake failure", "no shared cipher"),
         TlsFault("the two sides have no version or cipher in common", "let the server have TLS 1.2 or 1.3"),
     ),

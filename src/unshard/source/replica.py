@@ -291,12 +291,18 @@ def _connect(endpoint: Endpoint) -> Any:
             **encryption,
         )
     except pymysql.MySQLError as error:
-        within = getattr(error, "original_exception", None)
-        if isinstance(within, ssl.SSLError):  # PyMySQL's word for it is "can't connect"
-            raise _driver_error(pymysql.OperationalError(2026, str(within)), endpoint) from error
+        if (fault := _tls_error(error)) is not None:
+            raise _driver_error(pymysql.OperationalError(2026, str(fault)), endpoint) from error
         raise _driver_error(login_error(error, endpoint), endpoint) from error
     except OSError as error:  # TLS files
         raise _driver_error(pymysql.OperationalError(2026, str(error)), endpoint) from error
+
+
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The failure of TLS behind PyMySQL's "can't connect", or its "gone away" for one that comes with the login."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = getattr(error, "original_exception", None) or error.__cause__ or error.__context__
+    return error
 
 
 def _driver_error(error: pymysql.MySQLError, endpoint: Endpoint) -> UnshardError:
