@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import os
 import pickle
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import MySQLdb
+import pymysql
 import pytest
 
 from unshard.config import DatabaseConfig
@@ -168,6 +170,21 @@ def test_a_client_certificate_that_the_server_does_not_know(
     security = {"ssl-ca": str(authority.ca), "ssl-cert": str(stranger.cert), "ssl-key": str(stranger.key)}
     for use in (cipher, open_stream):
         refused(use, endpoint(secured, **security), "refuses the client certificate")
+
+
+def test_a_handshake_that_is_broken_off_without_a_word(
+    secured: MariadbServer, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server's refusal of TLS 1.3 may come: with the login, which PyMySQL takes for a server that went away."""
+
+    def gone(**options: Any) -> None:
+        try:
+            raise ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+        except ssl.SSLError as error:
+            raise pymysql.OperationalError(2006, f"MySQL server has gone away ({error!r})")  # noqa: B904 - as PyMySQL
+
+    monkeypatch.setattr(pymysql, "connect", gone)
+    refused(open_stream, endpoint(secured, **files(authority)), "without a word")
 
 
 def test_files_that_are_not_there_are_named(secured: MariadbServer, authority: Authority) -> None:
