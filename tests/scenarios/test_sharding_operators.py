@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from operated import ctl
 from shard_runs import ROW, Shards
-from task_runs import TaskRun, newest
+from task_runs import TaskRun, newest, wait_until
 from unshard.errors import UnshardError
 from unshard.target.meta import MetaTables
 from unshard.target.shard_locks import load_keepers
@@ -71,6 +72,38 @@ def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSes
     rows = [row for table in (0, 1) for row in shards.sources["s1"].query(f"SELECT id, v, c FROM {shards.at(table)}")]
     assert shards.merged_rows() == sorted(rows)
     assert columns(shards) == ["id", "v", "c"]
+
+
+def test_a_transaction_of_held_and_free_tables_is_left_out_whole(shards: Shards, spark: SparkSession) -> None:
+    """Each process meets a part of it: the free table's rows first, those of the held one behind its second DDL."""
+    files = shards.files()
+    task, server = str(files.task_path), shards.sources["s1"]
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        for column in "cd":
+            shards.alter("s1", 0, f"ADD COLUMN {column} INT")
+        run.catch_up()
+    place = newest(server)
+    rows = (f"INSERT INTO {shards.at(table)} (id, v) VALUES ({shards.id('s1', table, 7)}, 'never')" for table in (0, 1))
+    server.run("BEGIN", *rows, "COMMIT")
+    ctl("binlog", "skip", task, "-s", "s1", "--binlog-pos", f"{place.file}:{place.offset}")
+    for column in ("", "c", "d"):
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            assert states(task) == ["pending"]
+            if column:
+                shards.alter("s1", 1, f"ADD COLUMN {column} INT")
+                wait_until(lambda name=column: name in columns(shards), "the DDL is run")
+                run.catch_up()
+    with TaskRun(files, spark) as run:
+        shards.wait_in_step(run)
+    assert states(task) == ["applied"]
+    assert shards.merged_rows() == [row for row in shards.expected() if row[1] != "never"]
+
+
+def states(task: str) -> list[str]:
+    (source,) = ctl("binlog", "list", task, "-s", "s1", "--all")["sources"]
+    return [one["state"] for one in json.loads(source["msg"])]
 
 
 def test_a_create_that_is_left_out_makes_nobody_wait(

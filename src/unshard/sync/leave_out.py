@@ -5,11 +5,14 @@
 | before the batch is open | the operator is pending, the next start plans the same |
 | between open and close | the plan on record names the changes, and is run again |
 | after close | the operator is settled, by the same transaction |
+
+An operator for a transaction that changed tables which are held for a sharding DDL stays pending until the last of them
+is read again: each batch that meets the place leaves its own part out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from struct import unpack_from
 from typing import Any
@@ -21,13 +24,17 @@ from unshard.binlog.index import walk
 from unshard.binlog.mapped import mapped
 from unshard.binlog.partial import PartialImages
 from unshard.errors import DdlError, UnshardError, Where
-from unshard.model.position import Position
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.journal import Journal
 from unshard.sync.left_out import LeftOut, Seqs, Stage, runs
 from unshard.target.operators import Op, Operator
+
+Held = Mapping[TableName, Location]
+"""Tables whose changes from a place on are read again later, as it is behind the batch."""
 
 _CODE_AT, _LENGTH_AT = 4, 9
 
@@ -37,7 +44,7 @@ def as_kept(tables: Sequence[TablePlan], kept: dict[str, Any]) -> tuple[TablePla
     return _filtered(tables, tuple((first, last) for first, last in kept.get("left_out", ())))
 
 
-def leave_out(plan: BatchPlan, work: Rows, operators: Iterable[Operator], journal: Journal) -> BatchPlan:
+def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journal: Journal, held: Held) -> BatchPlan:
     """A new batch without the changes that operators are for; `journal` settles those when it is closed.
 
     Raises DdlError DDL-028 for an operator that is not `skip`.
@@ -45,12 +52,13 @@ def leave_out(plan: BatchPlan, work: Rows, operators: Iterable[Operator], journa
     meant = _meant(plan, work, operators)
     if not meant:
         return plan
-    journal.used = {number: f"left out: {_count(seqs)} changes" for number, seqs in meant.items()}
+    done = meant.keys() - _needed_again(work, operators, held)
+    journal.used = {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
     return replace(plan, tables=_filtered(plan.tables, _all(meant)), operators=tuple(meant))
 
 
 def take_up(
-    plan: BatchPlan, work: Rows, operators: Iterable[Operator], kept: dict[str, Any], journal: Journal
+    plan: BatchPlan, work: Rows, operators: Sequence[Operator], kept: dict[str, Any], journal: Journal, held: Held
 ) -> BatchPlan:
     """An open batch, planned again, with what operators leave out of it; the new plan is on record before it is run.
 
@@ -59,7 +67,8 @@ def take_up(
     """
     stages = tuple(Stage(tuple((a, b) for a, b in seqs), tuple(base)) for seqs, base in kept.get("stages", ()))
     plan = replace(plan, stages=stages, operators=tuple(kept.get("operators", ())))
-    journal.used = dict.fromkeys(plan.operators, "left out")
+    later = _needed_again(work, operators, held)
+    journal.used = {number: "left out" for number in plan.operators if number not in later}
     meant = _meant(plan, work, (one for one in operators if one.number not in plan.operators))
     if not meant:
         return plan
@@ -69,8 +78,8 @@ def take_up(
     stage = Stage(_all(meant), tuple(one.chunks for one in done))
     plan = replace(plan, operators=(*plan.operators, *meant), stages=(*stages, stage))
     journal.note({**kept, **plan.to_json()})
-    for number, seqs in meant.items():
-        journal.used[number] = f"left out: {_count(seqs)} changes, but for what was applied before"
+    for number in meant.keys() - later:
+        journal.used[number] = f"left out: {_count(meant[number])} changes, but for what was applied before"
     return plan
 
 
@@ -106,7 +115,7 @@ def _meant(plan: BatchPlan, work: Rows, operators: Iterable[Operator]) -> dict[i
 
 def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
     """The changes of the row event at that place, or for any other event those of its whole transaction."""
-    start, end = (work.extent.start, work.extent.end) if work.xid else _span(work, position.offset)
+    start, end, _ = _span(work, position.offset)
     found: list[int] = []
     for piece in plan.ranges:
         if piece.start < end and start < piece.end:
@@ -118,25 +127,39 @@ def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
     return runs(found)
 
 
-def _span(work: Rows, offset: int) -> tuple[int, int]:
-    """The bytes of the row event, or of the transaction, that hold the byte at `offset`."""
+def _needed_again(work: Rows, operators: Iterable[Operator], held: Held) -> frozenset[int]:
+    """The operators for places in `work` where a table is held: its changes there are met again."""
+    places = {name: place.position for name, place in held.items()}
+    return frozenset(
+        one.number
+        for one in operators
+        if work.holds(one.position)
+        and any(name in places and places[name] <= one.position for name in _span(work, one.position.offset)[2])
+    )
+
+
+def _span(work: Rows, offset: int) -> tuple[int, int, frozenset[TableName]]:
+    """The bytes of the row event, or of the transaction, that hold the byte at `offset`; of one its tables too."""
+    if work.xid:
+        return work.extent.start, work.extent.end, work.extent.tables
     data = mapped(work.path, work.extent.end)
     start = end = next(first for first, last in work.stretches if first <= offset < last)
     while end <= offset:
         start = end
         where = Where(file=str(work.path))
         size = work.extent.end
-        end = walk(data, start, size=size, budget=1, checksum=work.checksum, where=where).end
+        extent = walk(data, start, size=size, budget=1, checksum=work.checksum, where=where)
+        end, tables = extent.end, extent.tables
         if end <= start:
-            return start, start
+            return start, start, tables
     event = start
     while event < end:
         (length,) = unpack_from("<I", data, event + _LENGTH_AT)
         if event <= offset < event + length:
             rows = event_of(data[event + _CODE_AT]).kind == "rows"
-            return (event, event + length) if rows else (start, end)
+            return (event, event + length, frozenset()) if rows else (start, end, tables)
         event += max(length, 1)
-    return start, end
+    return start, end, tables
 
 
 def _filtered(tables: Sequence[TablePlan], seqs: Seqs) -> tuple[TablePlan, ...]:

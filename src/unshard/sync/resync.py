@@ -13,7 +13,7 @@ what lies in its window. So a DDL that shards meet one by one, with rows between
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -74,7 +74,7 @@ class Resyncer:
     standing: Standing
     applied: Applied
 
-    def step(self, group: ShardingGroup, log: Log, budget: int, operators: Iterable[Operator]) -> None:
+    def step(self, group: ShardingGroup, log: Log, budget: int, operators: Sequence[Operator]) -> None:
         """The next batch of the group's re-sync, or what there is to pass before it."""
         at = self.standing.at
         resync = group.resync(at)
@@ -91,7 +91,7 @@ class Resyncer:
         partial = rows.extent.partial_images
         check_repeatable(tables, self.standing.delivery, where, safe=safe, partial_images=partial)
         plan = self.planner.plan(rows, tables, journal.epoch, journal.batch_id + 1, safe=safe)
-        plan = leave_out(plan, rows, operators, journal)
+        plan = leave_out(plan, rows, operators, journal, self._held(after))
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
         if exact:
             form = {**plan.to_json(), "xid": rows.xid, "group": [group.target.schema, group.target.table]}
@@ -102,7 +102,7 @@ class Resyncer:
             journal.owe(Account(account.tables))
             self.standing.move(at, also=self.groups.put(after))
 
-    def again(self, batch: OpenBatch, log: Log, operators: Iterable[Operator]) -> None:
+    def again(self, batch: OpenBatch, log: Log, operators: Sequence[Operator]) -> None:
         """Bring a batch of a re-sync to its end that an earlier process left open, by the same plan.
 
         Raises SyncError SYNC-008 where the log, or a table, is not what it was.
@@ -116,8 +116,9 @@ class Resyncer:
         tables = as_kept(self._tables(found, resync), batch.plan)
         journal = self.standing.journal
         plan = self.planner.plan_again(rows, tables, journal.epoch, batch.batch_id, batch.plan)
-        plan = take_up(plan, rows, operators, batch.plan, journal)
-        self._close(plan, rows, group.resynced(rows.end, self.standing.at))
+        after = group.resynced(rows.end, self.standing.at)
+        plan = take_up(plan, rows, operators, batch.plan, journal, self._held(after))
+        self._close(plan, rows, after)
 
     def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[Found | None, ShardingGroup]:
         """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
@@ -157,6 +158,10 @@ class Resyncer:
         """What is passed over here was counted when it was read first."""
         account = self.applied(plan, rows)
         self.standing.close(self.standing.at, Account(account.tables), also=self.groups.put(after))
+
+    def _held(self, after: ShardingGroup) -> Mapping[TableName, Location]:
+        """The tables that are held when the group has come there, and from where."""
+        return self.groups.keeper.with_group(after).held
 
     def _come_to(self, before: ShardingGroup, after: ShardingGroup) -> None:
         """Nothing is let through there; written only where a table is free by it."""

@@ -46,7 +46,7 @@ class RowBatches:
             standing.meter.doing = "batch"
             safe = self._is_safe(work, tables)
             plan = self.planner.plan(work, tables, journal.epoch, journal.batch_id + 1, safe=safe)
-            plan = leave_out(plan, work, self.operators, journal)
+            plan = leave_out(plan, work, self.operators, journal, self.rules.held)
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             if standing.delivery.exactly_once:
                 begin = Location(work.begin, standing.at.gtid)
@@ -90,7 +90,7 @@ class RowBatches:
         tables = as_kept(self._tables(work), batch.plan)
         journal = self.standing.journal
         plan = self.planner.plan_again(work, tables, journal.epoch, batch.batch_id, batch.plan)
-        self._run(take_up(plan, work, self.operators, batch.plan, journal), work)
+        self._run(take_up(plan, work, self.operators, batch.plan, journal, self.rules.held), work)
         self.prepared.known.pop(work.xid, None)
         self.standing.arrive(work.end)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import SyncError, UnshardError, Where
-from unshard.model.position import Position
+from unshard.model.position import Location, Position
 from unshard.model.shape import misfits
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.defaults import constant_defaults
@@ -71,8 +71,8 @@ class TableRules:
     """A source's rules and what they gave for the tables met so far.
 
     `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
-    `row_filters` are the rules that leave out rows of a table with that structure. Changes of `held` tables wait for a
-    sharding DDL: they are read again behind it.
+    `row_filters` are the rules that leave out rows of a table with that structure. Changes of `held` tables, from
+    those places on, wait for a sharding DDL: they are read again behind it.
     """
 
     source: str
@@ -84,7 +84,7 @@ class TableRules:
     after: Mapping[TableName, Position]
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
-    held: Collection[TableName] = ()
+    held: Mapping[TableName, Location] = field(default_factory=dict)
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 

@@ -190,6 +190,7 @@ class SyncUnit:
         """Put the names of the server that the relay follows now in the place of those of `before`."""
         self.meter.doing = "going over to another server"
         refuse_pending(self.journal, before)
+        self._batches.operators = ()  # what the open batch has settled was for places in the other log
         held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
