@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,6 +15,8 @@ from task_runs import TaskFiles, TaskRun, wait_until
 from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
+from unshard.target.meta import MetaTables
+from unshard.target.shard_groups import load_groups
 from unshard.testing.throwaway import ThrowawayServer
 
 ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
@@ -77,6 +80,45 @@ class Shards:
         args = (self.folder, self.name, self.sources, self.target, (f"{self.name}_s",), keys, self.instance)
         return TaskFiles(*args, syncer=self.syncer).write()
 
+    @contextmanager
+    def copied_late(self, source: str, table: int, *changes: str) -> Iterator[Callable[[TaskRun], None]]:
+        """A shard that is copied behind those ALTERs and a row behind each; the others before. It is begun in here.
+
+        What it gives lets that run go on with its copy.
+        """
+        locked = self.sources[source].connection()
+        locked.query(f"LOCK TABLES {self.at(table)} WRITE")
+
+        def let(run: TaskRun) -> None:
+            (subtask,) = (one for one in run.crew.subtasks if one.source == source)
+
+            def others_are_copied() -> bool:
+                progress = subtask.status().progress
+                return progress is not None and progress.tables_done == self.tables - 1
+
+            wait_until(others_are_copied, "the others are copied")
+            for number, change in enumerate(changes, 100):
+                locked.query(f"ALTER TABLE {self.at(table)} {change}")
+                row = f"{self.id(source, table, number)}, 'early'"
+                locked.query(f"INSERT INTO {self.at(table)} (id, v) VALUES ({row})")
+            locked.query("UNLOCK TABLES")
+
+        try:
+            yield let
+        finally:
+            locked.close()
+
+    def items(self, source: str, table: int) -> int:
+        """How many statements wait that the table has met."""
+        files = self.files()
+        connection = self.target.connection()
+        group = load_groups(connection, MetaTables(files.meta, files.name), source).group(
+            TableName(f"{self.name}_all", self.prefix)
+        )
+        connection.close()
+        state = group.tables.get(TableName(f"{self.name}_s", f"{self.prefix}_{table}"))
+        return len(state.sequence) if state is not None else 0
+
     def held(self) -> int:
         """How many source tables have a row of a group that is not resolved."""
         meta = f"`meta_{self.name}`.`{self.name}_syncer_sharding_meta`"
@@ -123,7 +165,13 @@ class Shards:
         assert self.merged_rows() == self.expected()
 
 
-def ends_at(place: str, files: TaskFiles, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> bool:
+def ends_at(
+    place: str,
+    files: TaskFiles,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    during: Callable[[TaskRun], object] = lambda run: None,
+) -> bool:
     """Run until the driver ends by an error at that crash point; whether it came there."""
 
     def end() -> NoReturn:
@@ -134,5 +182,7 @@ def ends_at(place: str, files: TaskFiles, spark: SparkSession, monkeypatch: pyte
         patch.setattr(crash_point, "_die", end)
         patch.setenv(crash_point.AT, place)
         patch.delenv(crash_point.MARKER, raising=False)
-        found = TaskRun(files, spark).start().error()
+        run = TaskRun(files, spark).start()
+        during(run)
+        found = run.error()
     return isinstance(found, EngineError) and place in str(found)

@@ -98,3 +98,30 @@ def test_every_death_leaves_every_change_applied_once(
     with TaskRun(shards.files(), spark) as run:
         shards.wait_in_step(run)
     assert_each_once(shards, source, target)
+
+
+def test_deaths_between_statements_that_a_copy_has(
+    shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """t_1 is copied behind two DDL that the others meet in sync; nothing of them is left to run then."""
+    early = ["ADD COLUMN c INT", "ADD COLUMN d INT NULL DEFAULT 7"]
+    files = shards.files()
+    with shards.copied_late("s1", 1, *early) as let:
+        assert ends_at("sync-move-before:2", files, spark, monkeypatch, let)
+    met = [shards.items("s1", 1)]
+    for place in ("sync-move-after", "sync-move-before", "sync-move-after"):
+        assert ends_at(place, files, spark, monkeypatch), place
+        met.append(shards.items("s1", 1))
+    assert met == [0, 1, 1, 2]
+    shards.insert("s1", 1, 1, c="1")
+    for table in (0, 2):
+        shards.insert("s1", table, 1)
+        shards.alter("s1", table, early[0])
+        shards.insert("s1", table, 2, c="2")
+    for place in ("shard-report-after", "sync-move-before", "sync-move-after"):
+        assert ends_at(place, files, spark, monkeypatch), place
+    with TaskRun(files, spark) as run:
+        for table in (0, 2):
+            shards.alter("s1", table, early[1])
+            shards.update("s1", table, 0, "d = 8")
+        shards.settle(run)

@@ -63,3 +63,28 @@ def test_what_is_held_is_read_from_the_log_of_the_replica(
         shards.alter("s1", 1, "ADD COLUMN d INT")
         shards.update("s1", 1, 0, "d = 8")
         shards.settle(run)
+
+
+def test_statements_that_a_copy_has_go_over_to_the_replica(
+    pair: Pair,
+    target_server: MariadbServer,
+    schema: str,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The first of two is met, the checkpoint lies before the snapshot that both are in."""
+    early = ["ADD COLUMN c INT", "ADD COLUMN d INT NULL DEFAULT 7"]
+    shards = Shards(schema, {"s1": pair.primary}, target_server, tmp_path, tables=3)
+    with shards.copied_late("s1", 1, *early) as let:
+        assert ends_at("sync-move-after:2", by_gtid(shards), spark, monkeypatch, let)
+    assert shards.items("s1", 1) == 1
+    pair.promote()
+    shards.sources = {"s1": pair.replica}
+    with TaskRun(by_gtid(shards), spark) as run:
+        shards.insert("s1", 1, 1, d="1")
+        for change in early:
+            for table in (0, 2):
+                shards.alter("s1", table, change)
+                shards.update("s1", table, 0, "v = CONCAT(v, '+')")
+        shards.settle(run)
