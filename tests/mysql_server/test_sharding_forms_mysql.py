@@ -123,28 +123,48 @@ def test_statements_that_make_and_drop_several_shards(
         assert shards.merged_rows() == sorted([*gone, *shards.expected()])
 
 
-def test_a_check_that_bears_the_name_of_its_shard(
+def test_checks_that_bear_the_names_of_their_shards(
     spark: SparkSession, mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
 ) -> None:
-    """No statement drops it on all: an event filter leaves them out, and a human drops the target's."""
-    drops = {"schema-pattern": f"{schema}_s", "sql-pattern": ["DROP\\s+CHECK"], "action": "Ignore"}
-    instance = {"route-rules": ["fold"], "filter-rules": ["drops"]}
-    shards = Shards(
-        schema, {"s1": mysql_source}, mysql_target, tmp_path, keys={"filters": {"drops": drops}}, instance=instance
-    )
+    """On the target they bear its table's name: those of the copy and of later statements, and a new shard's too."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, CHECK (id >= 0)"
+    shards = Shards(schema, {"s1": mysql_source}, mysql_target, tmp_path, row=row)
     with TaskRun(shards.files(), spark) as run:
         run.reach("sync")
         run.catch_up()
         for table in (0, 1):
             shards.alter("s1", table, "ADD COLUMN c INT NOT NULL DEFAULT 4, ADD CHECK (c < 1000)")
         shards.settle(run)
-        for table in (0, 1):
-            shards.alter("s1", table, f"DROP CHECK t_{table}_chk_1")
-        shards.alter("s1", 0, "ADD COLUMN d INT")
-        mysql_target.run(f"ALTER TABLE {shards.merged} DROP CHECK t_chk_1")
-        shards.insert("s1", 1, 1, c="2000")
-        shards.alter("s1", 1, "ADD COLUMN d INT")
+        assert checks(shards) == ["t_chk_1", "t_chk_2"]
+        shards.alter("s1", 0, "DROP CHECK t_0_chk_2, ALTER CHECK `t_0_chk_1` NOT ENFORCED")
+        shards.run("s1", f"CREATE TABLE {shards.at(7)} LIKE {shards.at(1)}")
+        for table in (1, 7):
+            shards.alter("s1", table, f"drop check T_{table}_chk_2, alter check t_{table}_chk_1 not enforced")
+            shards.insert("s1", table, 1, c="2000")
         shards.settle(run)
+        assert checks(shards) == ["t_chk_1"]
+
+
+def test_a_check_that_bears_the_name_of_a_shard_on_the_target_too(
+    spark: SparkSession, mysql_source: MysqlServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
+) -> None:
+    """The target's table was made by hand, of what one of the shards shows."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, CONSTRAINT t_{}_chk_1 CHECK (id >= 0)"
+    shards = Shards(schema, {"s1": mysql_source}, mysql_target, tmp_path, row=row.format(0), tables=1)
+    mysql_source.run(f"CREATE TABLE {shards.at(1)} ({row.format(1)})")
+    mysql_target.run(f"CREATE DATABASE {schema}_all", f"CREATE TABLE {shards.merged} ({row.format(1)})")
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+        for table in (1, 0):
+            shards.alter("s1", table, f"DROP CONSTRAINT t_{table}_chk_1")
+        shards.settle(run)
+        assert checks(shards) == []
+
+
+def checks(shards: Shards) -> list[str]:
+    """The names of the CHECKs of the merged table."""
+    found = "SELECT CONSTRAINT_NAME FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s ORDER BY 1"
+    return [name for (name,) in shards.target.query(found, (f"{shards.name}_all",))]
 
 
 @pytest.mark.parametrize("folder", ["new_shards_before_and_after", "online_ddl_by_gh_ost"])

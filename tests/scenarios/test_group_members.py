@@ -96,3 +96,26 @@ def test_a_rename_whose_injected_statement_dies_is_known_at_the_next_start(
         shards.alter("s1", table, "ADD COLUMN c INT")
     with TaskRun(files, spark) as run:
         shards.settle(run)
+
+
+def test_a_new_shard_that_lacks_what_a_filter_leaves_out(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """The shard that is furthest has a key that the target is not to get; a new one fits without it, and with it."""
+    keys = {"keys": {"schema-pattern": f"{schema}_s", "sql-pattern": ["ADD KEY"], "action": "Ignore"}}
+    instance = {"route-rules": ["fold"], "filter-rules": ["keys"]}
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, keys={"filters": keys}, instance=instance)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", 0, "ADD COLUMN c INT")
+        shards.alter("s1", 0, "ADD KEY by_v (v)")
+        shards.run("s1", f"CREATE TABLE {shards.at(6)} LIKE {shards.at(0)}")
+        shards.run("s1", f"CREATE TABLE {shards.at(7)} ({shards.row}, c INT)")
+        shards.run("s1", f"CREATE TABLE {shards.at(8)} LIKE {shards.at(1)}")
+        for table in (6, 7):
+            shards.insert("s1", table, 1, c="1")
+        for table in (8, 1):
+            shards.insert("s1", table, 2)
+            shards.alter("s1", table, "ADD COLUMN c INT")
+        shards.settle(run)

@@ -97,3 +97,28 @@ def _by_pt(shards: Shards, table: int, change: str) -> None:
         f"DROP TRIGGER IF EXISTS {trigger}",
     ):
         shards.run("s1", sql)
+
+
+def test_foreign_keys_that_bear_the_names_of_their_shards(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """On the target they bear its table's name, those of the copy too."""
+    source_server.run(f"CREATE DATABASE {schema}_s", f"CREATE TABLE {schema}_s.p (id BIGINT PRIMARY KEY)")
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, p BIGINT, FOREIGN KEY (p) REFERENCES p (id)"
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, row=row)
+
+    def names() -> list[str]:
+        found = "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s"
+        return [name for (name,) in target_server.query(found, (f"{schema}_all",))]
+
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        for table in (0, 1):
+            shards.alter("s1", table, f"ADD FOREIGN KEY (p) REFERENCES {schema}_s.p (id) ON DELETE CASCADE")
+        shards.settle(run)
+        assert sorted(names()) == ["t_ibfk_1", "t_ibfk_2"]
+        for table in (0, 1):
+            shards.alter("s1", table, f"DROP FOREIGN KEY t_{table}_ibfk_1")
+        shards.settle(run)
+        assert names() == ["t_ibfk_2"]

@@ -107,6 +107,7 @@ class Subtask:
     resolved: int = 0
     running: int = 0
     announced: bool = False
+    away: bool = False
 
     def load(self, source: str) -> ShardingGroup:
         tables = {name: TableState.from_dict(json.loads(form)) for name, form in self.group.items()}
@@ -132,6 +133,8 @@ class World:
     def announce(self, source: str) -> None:
         """A start, the first one or another."""
         subtask = self.subtasks[source]
+        if subtask.away:
+            self.silent, subtask.away = self.silent | {source}, False
         if not subtask.announced:
             # the tables of the start are not in the log that is followed: it begins behind their snapshot
             group = ShardingGroup(source, TARGET, {name: TableState() for name in self.upstreams[source].live})
@@ -140,16 +143,30 @@ class World:
         self._save(source, subtask.load(source), self.locks)
         self.silent -= {source}
 
+    def take_out(self, source: str) -> None:
+        """The source is no part of the task until it is announced again."""
+        self.form = self.locks.take_out(source).to_dict()
+        self.silent -= {source}
+        self.subtasks[source].away = True
+
+    def follows(self, source: str) -> bool:
+        """Whether it has begun, and is part of the task."""
+        return self.subtasks[source].announced and not self.subtasks[source].away
+
     def choices(self, source: str) -> list[str]:
         """What the sync loop of the source may do next; the first is what it should."""
         subtask = self.subtasks[source]
-        if not subtask.announced:
+        if not subtask.announced or subtask.away:
             return ["announce"]
-        if subtask.running:
-            return ["run" if subtask.running not in self.target.executed else "close"]
         found = []
         group = subtask.load(source)
         outcome = self.locks.outcome(source) if group.reported else None
+        if group.reported and group.ready and outcome is None:
+            return ["join"]
+        if subtask.running and outcome is Outcome.EXECUTE:
+            return ["run" if subtask.running not in self.target.executed else "close"]
+        if subtask.running:
+            return ["skip" if outcome is Outcome.SKIP else "wait"]
         if outcome is Outcome.EXECUTE:
             found.append("execute")
         if outcome is Outcome.SKIP:
@@ -169,6 +186,8 @@ class World:
         match what:
             case "announce":
                 return self.announce(source)
+            case "wait":
+                subtask.running = 0
             case "run":
                 return self.target.run(subtask.running)
             case "execute":

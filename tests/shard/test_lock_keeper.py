@@ -161,3 +161,32 @@ def test_a_table_that_is_left_out_is_not_waited_for_until_it_is_declared() -> No
     assert LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict()))) == locks
     assert locks.declare("s2", []) == locks
     assert locks.declare("s2", [T1]).left == frozenset()
+
+
+def test_a_source_that_was_taken_out_goes_on_where_it_was() -> None:
+    locks = keeper("s1", "s2", "s3").join("s1", A, "").take_out("s1").take_out("s1")
+    for ddls in (A, B):
+        locks = locks.join("s2", ddls, "").join("s3", ddls, "").done("s2").done("s3")
+    locks = LockKeeper.from_dict("task", TARGET, ["s1"], json.loads(json.dumps(locks.to_dict())))
+    assert locks.take_out("s1").away == {"s1": 0}, "put back, and taken out before it has said anything"
+    back = locks.declare("s1", [T1])
+    assert back.join("s1", B, "").outcome("s1") is Outcome.MISMATCH
+    for ddls in (A, B):
+        back = back.join("s1", ddls, "")
+        assert back.outcome("s1") is Outcome.SKIP
+        back = back.done("s1")
+    assert (back.locks, back.away, back.gone) == ((), {}, 2)
+
+
+def test_a_source_that_comes_back_without_a_table_keeps_no_locks() -> None:
+    locks = keeper("s1", "s2").take_out("s1").join("s2", A, "").done("s2")
+    assert len(locks.locks) == 1
+    assert locks.declare("s1", []).locks == ()
+
+
+def test_an_owner_that_is_taken_out_in_the_middle_of_its_ddl_skips_it_when_it_comes_back() -> None:
+    locks = keeper("s1", "s2").join("s1", A, "").join("s2", A, "").take_out("s1")
+    assert locks.outcome("s2") is Outcome.EXECUTE
+    back = locks.done("s2").declare("s1", [T1])
+    assert back.outcome("s1") is None
+    assert back.join("s1", A, "").outcome("s1") is Outcome.SKIP

@@ -45,7 +45,7 @@ class Protocol(RuleBasedStateMachine):
         """With the newest structure of its source; the first one of a source with that of the target, read at once."""
         world, upstream = self.world, self.world.upstreams[source]
         subtask = world.subtasks[source]
-        if table in upstream.live or not subtask.announced:
+        if table in upstream.live or not world.follows(source):
             return
         if upstream.live:
             upstream.create(table, upstream.newest)
@@ -69,13 +69,13 @@ class Protocol(RuleBasedStateMachine):
     @rule(source=sources, choice=st.integers(0, 3), part=st.integers(1, 6))
     def step(self, source: str, choice: int, part: int) -> None:
         found = self.world.choices(source)
-        if found and self.world.subtasks[source].announced:
+        if found and self.world.follows(source):
             self.world.step(source, found[choice % len(found)], part)
 
     @rule(source=sources)
     def catch_up(self, source: str) -> None:
         """It does what it should until it has to wait."""
-        while self.world.subtasks[source].announced and (found := self.world.choices(source)):
+        while self.world.follows(source) and (found := self.world.choices(source)):
             self.world.step(source, found[0])
 
     @rule(source=sources)
@@ -93,7 +93,7 @@ class Protocol(RuleBasedStateMachine):
             return
         world = self.world
         for source in SOURCES:
-            if not world.subtasks[source].announced:
+            if not world.follows(source):
                 world.announce(source)
         newest = max(upstream.newest for upstream in world.upstreams.values())
         for upstream in world.upstreams.values():
@@ -110,7 +110,8 @@ class Protocol(RuleBasedStateMachine):
 
 
 class ProtocolWithUnlocks(Protocol):
-    """A human resolves locks too early: rows may meet a structure that is not theirs, all else still holds."""
+    """A human resolves locks too early, or takes sources out of the task for a while: rows may meet a structure that is
+    not theirs, all else still holds."""
 
     strict = False
 
@@ -124,6 +125,11 @@ class ProtocolWithUnlocks(Protocol):
             self.world.form = locks.remove("ann").to_dict()
         elif source in locks.open.reports and (not locks.busy or source == locks.open.owner):
             self.world.form = locks.unlock(source, "ann").to_dict()
+
+    @rule(source=sources)
+    def take_out(self, source: str) -> None:
+        if self.world.follows(source):
+            self.world.take_out(source)
 
 
 _settings = settings(

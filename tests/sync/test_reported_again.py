@@ -11,11 +11,11 @@ from unshard.ddl.pieces import Rules
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.sequence import DdlItem
-from unshard.sync.groups import ShardingGroups
+from unshard.sync.groups import Next, ShardingGroups
 from unshard.sync.journal import Journal
 from unshard.sync.ownership import Ownership
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import forget_source, load_keeper
+from unshard.target.shard_locks import announce, done, forget_source, join, load_keeper
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -47,4 +47,26 @@ def test_it_is_waited_for_and_told_again(target_server: MariadbServer, schema: s
     journal.in_one(lambda cursor: forget_source(cursor, journal.meta, "s1"))
     groups = started(journal)
     assert reports() == ["s1"]
+    journal.drop()
+
+
+def test_it_skips_what_the_others_have_run_without_it(target_server: MariadbServer, schema: str) -> None:
+    journal = Journal(target_server.endpoint, MetaTables(schema, "task"), "s1")
+    groups = started(journal)
+    journal.in_one(groups.put(groups.keeper.group(TARGET).meet(ONE, ITEM)))
+    assert groups.next(ITEM.end) is None
+
+    def without_it(cursor: Any) -> None:
+        forget_source(cursor, journal.meta, "s1")
+        announce(cursor, journal.meta, "s2", {TARGET: [ONE]}, ["s2"])
+        for ddls in (ITEM.ddls, ("ALTER", "AGAIN")):
+            join(cursor, journal.meta, "s2", TARGET, ddls)
+            done(cursor, journal.meta, "s2", TARGET)
+
+    journal.in_one(without_it)
+    groups = started(journal)
+    assert groups.next(ITEM.end) is None, "it reports"
+    found = groups.next(ITEM.end)
+    assert found is not None
+    assert found[0] is Next.SKIP
     journal.drop()

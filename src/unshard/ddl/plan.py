@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from unshard.ddl.intent import Intent, Step, Structures, again
+from unshard.ddl.own_names import as_it_has, own_names
+from unshard.ddl.parse import classify_ddl
 from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch, show_create_database
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, Kind, NamePlace, Role
@@ -17,18 +19,23 @@ from unshard.mysql.structure import read_table
 
 
 def plan_intent(
-    connection: Any, place: ScratchPlace, statements: Sequence[Ddl], begin: Position, end: Position
+    connection: Any,
+    place: ScratchPlace,
+    statements: Sequence[Ddl],
+    begin: Position,
+    end: Position,
+    sources: Collection[str],
 ) -> Intent:
     """What will be run on the target, for statements that are routed (`rewrite.routed`) and single (`split`).
 
-    The structure after each step is found on empty copies of the target's own tables. Changes nothing but scratch
-    schemas. Raises DdlError DDL-003 where the server refuses a statement there, DDL-005 where the target lacks a
-    table or schema that it needs, DDL-012 where it has a table already under a name that a RENAME gives; MySQLdb.Error
-    for a lost connection. `statements` must not be empty.
+    `sources` are names that their tables have upstream. The structure after each step is found on empty copies of the
+    target's own tables. Changes nothing but scratch schemas. Raises DdlError DDL-003 where the server refuses a
+    statement there, DDL-005 where the target lacks a table or schema that it needs, DDL-012 where it has a table
+    already under a name that a RENAME gives; MySQLdb.Error for a lost connection. `statements` must not be empty.
     """
     with open_scratch(connection, place) as scratch:
         world = _World(scratch)
-        steps = tuple(_step(world, ddl) for ddl in statements)
+        steps = tuple(_step(world, _as_there(world, ddl, sources)) for ddl in statements)
     return Intent(str(begin), str(end), statements[0].context, steps)
 
 
@@ -56,6 +63,11 @@ class _World:
 def _step(world: _World, ddl: Ddl) -> Step:
     before, after = _around_schema(world, ddl) if ddl.kind.on_schema else _around_tables(world, ddl)
     return Step(ddl.text, ddl.kind, again(ddl, before, after), before, after, ddl.context)
+
+
+def _as_there(world: _World, ddl: Ddl, sources: Collection[str]) -> Ddl:
+    table = world.table(ddl.tables[0]) if any(own_names(ddl)) else None
+    return classify_ddl(as_it_has(ddl, table, sources), ddl.context) if table is not None else ddl
 
 
 def _around_schema(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:

@@ -53,7 +53,9 @@ def prepare(
     Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
     """
     changes, statements = for_target(connection, found, tracker, rules)
-    return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end) if statements else None)
+    if not statements:
+        return Prepared(changes, None)
+    return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end, upstream_names(found)))
 
 
 def for_target(
@@ -76,6 +78,11 @@ def for_target(
     check_marks(followed, changes, before, rules.marks, rules.allows)
     statements = [_for_target(connection, part, changes, rules) for part in to_run(found, rules)]
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
+
+
+def upstream_names(found: Sequence[Piece]) -> frozenset[str]:
+    """The names, without schemas, of the tables that the pieces are on."""
+    return frozenset(name.table for piece in found for name in piece.ddl.tables)
 
 
 def to_run(found: Sequence[Piece], rules: Rules) -> list[Ddl]:

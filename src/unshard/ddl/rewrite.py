@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from unshard.ddl.own_names import own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Ddl, Kind, Role
 from unshard.model.table import TableName, quote_name
@@ -15,13 +16,18 @@ Route = Callable[[TableName], TableName]
 def rewrite(ddl: Ddl, route: Route, route_schema: Callable[[str], str]) -> str:
     """The statement with every table name routed, in backticks and with its schema; all else stays byte for byte.
 
-    `route_schema` is asked only for statements on a schema. Names that are only mentioned (REFERENCES) are routed too.
+    `route_schema` is asked only for statements on a schema. Names that are only mentioned (REFERENCES) are routed too,
+    and those that a server has made from the table's (`own_names`) are made from its new one.
     """
     changes = [(place.start, place.end, route(place.name).quoted) for place in ddl.places]
     if ddl.schema_place is not None:
         start, end = ddl.schema_place
         name = quote_name(route_schema(ddl.schema))
         changes.append((start, end, f" {name}" if start == end else name))
+    for own in own_names(ddl):
+        new = route(ddl.tables[0]).table
+        if new != ddl.tables[0].table:
+            changes.append((own.start, own.end, quote_name(new + own.number)))
     if ddl.cut is not None:
         changes.append((*ddl.cut, ""))
     text = ddl.text

@@ -35,7 +35,17 @@ def create_database(sql: str, name: str) -> str:
 
 
 def create_table(sql: str, source_schema: str, target: TableName, route: Callable[[TableName], TableName]) -> str:
-    """The CREATE TABLE for another name, only where there is none of it; foreign keys follow their tables' routes."""
+    """The CREATE TABLE for another name, only where there is none of it; foreign keys follow their tables' routes.
+
+    Names of constraints that the server has made from the table's go with it (`ddl.own_names`).
+    """
+    own = quote_name(created_name(sql)[1])[1:-1]
+    sql = re.sub(
+        rf"^(\s*CONSTRAINT `){re.escape(own)}(_(?:chk|ibfk)_[0-9]+`)",
+        lambda found: found[1] + quote_name(target.table)[1:-1] + found[2],
+        sql,
+        flags=re.MULTILINE | re.IGNORECASE,
+    )
 
     def reference(found: re.Match[str]) -> str:
         schema = _bare(found["schema"]) if found["schema"] else source_schema

@@ -37,7 +37,8 @@ class LockKeeper:
 
     `gone` counts the locks that all sources have behind them. At most the last lock is not executed. `copied`: up to
     the DDL of this number some table was copied when it had met it, so the target may have a part of it. `left`: tables
-    that a source has and that nobody waits for, for a human has left their CREATE out.
+    that a source has and that nobody waits for, for a human has left their CREATE out. `away`: sources that were taken
+    out of the task, and how many DDL each had behind it: the locks from there on are kept for its return.
     """
 
     task: str
@@ -48,6 +49,7 @@ class LockKeeper:
     gone: int = 0
     copied: int = 0
     left: frozenset[tuple[str, TableName]] = frozenset()
+    away: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def open(self) -> Lock | None:
@@ -80,6 +82,11 @@ class LockKeeper:
         return lock.outcome(source) if lock is not None else None
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names, without schemas, that the target's tables have upstream."""
+        return frozenset(name.table for member in self.members.values() for name in member.tables)
+
+    @property
     def ahead(self) -> bool:
         """Whether a copy has a DDL that is not run on the target yet."""
         return self.copied > self.executed
@@ -105,14 +112,25 @@ class LockKeeper:
 
         A source that has told of others before joins behind all that is executed: its first table has the structure of
         the target. It must not while `busy`. One that tells for the first time has met none of the DDL that is here.
+        One that was `away` goes on where it was.
         """
+        away = {name: passed for name, passed in self.away.items() if name != source}
         if not tables:
-            return self._without(source)
+            return replace(self, away=away)._without(source)
         left = self.left - {(source, table) for table in tables}
         member = self.members.get(source)
-        passed = member.passed if member else self.gone if source in self.silent else self.executed
+        first = self.gone if source in self.silent else self.executed
+        passed = member.passed if member else self.away.get(source, first)
         members = {**self.members, source: Member(tuple(sorted(tables)), passed)}
-        return replace(self, members=members, silent=self.silent - {source}, left=left)._settled()
+        return replace(self, members=members, silent=self.silent - {source}, left=left, away=away)._settled()
+
+    def take_out(self, source: str) -> LockKeeper:
+        """The source is no part of the task any more: nobody waits for it."""
+        member = self.members.get(source)
+        if member is None and source not in self.silent:
+            return self
+        passed = member.passed if member else self.away.get(source, self.gone)
+        return replace(self, away={**self.away, source: passed})._without(source)
 
     def leave(self, source: str, table: TableName) -> LockKeeper:
         """The source has the table, and nobody waits for it until the source declares it."""
@@ -195,7 +213,8 @@ class LockKeeper:
         locks = tuple(
             replace(lock, resolved=lock.resolved or not lock.remain(self.needed(lock))) for lock in self.locks
         )
-        slowest = min((member.passed for member in self.members.values()), default=self.executed)
+        counts = [*(member.passed for member in self.members.values()), *self.away.values()]
+        slowest = min(counts, default=self.executed)
         gone = self.gone if self.silent else max(self.gone, slowest)
         kept = tuple(lock for lock in locks if lock.number > gone)
         return replace(self, locks=kept, gone=gone)
@@ -208,6 +227,7 @@ class LockKeeper:
             "gone": self.gone,
             "copied": self.copied,
             "left": [[source, name.schema, name.table] for source, name in sorted(self.left)],
+            "away": dict(self.away),
         }
 
     @classmethod
@@ -215,7 +235,8 @@ class LockKeeper:
         members = {source: Member.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
         left = frozenset((source, TableName(*name)) for source, *name in form.get("left", ()))
-        return cls(task, target, frozenset(silent), members, locks, form["gone"], form.get("copied", 0), left)
+        counts = form["gone"], form.get("copied", 0)
+        return cls(task, target, frozenset(silent), members, locks, *counts, left, form.get("away", {}))
 
 
 def lock_id(task: str, target: TableName) -> str:

@@ -164,10 +164,17 @@ class ShardingGroups:
         target = self.keeper.next_resync(at)
         return (Next.RESYNC, self.keeper.group(target[0])) if target is not None else None
 
-    def is_copied(self, group: ShardingGroup) -> bool:
-        """Whether a table, of any source, was copied behind the DDL that the group runs next."""
-        keeper = self.journal.on_target(lambda c: load_keeper(c, self.journal.meta, group.target))
-        return keeper.is_copied(self.journal.source)
+    def outcome(self, group: ShardingGroup) -> Outcome | None:
+        """What the source does about the DDL that the group has reported; said again where that is not on record."""
+        found = self.locks(group).outcome(self.journal.source)
+        if found is None:
+            self._report(group)
+            found = self.locks(group).outcome(self.journal.source)
+        return found
+
+    def locks(self, group: ShardingGroup) -> LockKeeper:
+        """The target's locks and members as they are now."""
+        return self.journal.on_target(lambda c: load_keeper(c, self.journal.meta, group.target))
 
     def copies(self, counts: Mapping[TableName, int]) -> frozenset[TableName]:
         """Say how many DDL the copy of each target's furthest table has; the targets of which any source has said so.

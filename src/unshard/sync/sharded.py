@@ -18,13 +18,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from unshard.config.task import ShardDrop
 from unshard.ddl.context import Context
+from unshard.ddl.own_names import without_own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece
 from unshard.ddl.rewrite import renames
@@ -49,7 +50,7 @@ from unshard.sync.logged import from_form
 from unshard.sync.ownership import PATIENCE_SECONDS
 from unshard.sync.wanted import COORDINATED
 from unshard.target.receipts import OpenBatch
-from unshard.target.shard_locks import load_keeper, look, own
+from unshard.target.shard_locks import load_keeper, own
 
 _TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
 
@@ -208,26 +209,25 @@ class ShardedStatements:
             self._refuse_unlike_target(table, begin.position)
         return self.groups.put(*groups.values(), left=passing.left)
 
-    def again(self, batch: OpenBatch) -> Also:
-        """What closing the open batch of a statement makes of groups, in a later process."""
+    def again(self, batch: OpenBatch) -> tuple[Also, bool]:
+        """What closing the open batch of a statement makes of groups, in a later process; whether it is run before.
+
+        A sharding DDL is not where a human has taken it back. Nor where the source was taken out of the task and has
+        come back: another one has run it, or is to, and then its group waits as before.
+        """
         groups, end = self.groups, Location(batch.end, batch.plan["end_gtid"])
         if "group" in batch.plan:
-            return groups.resolve(groups.keeper.group(TableName(*batch.plan["group"])), end)
+            target = TableName(*batch.plan["group"])
+            outcome = groups.outcome(groups.keeper.group(target))
+            passes = outcome in (Outcome.EXECUTE, Outcome.SKIP)
+            also = groups.resolve(groups.keeper.group(target), end) if passes else nothing
+            return also, outcome is Outcome.EXECUTE
         changes = from_form(batch.plan["changes"])
         if "passing" in batch.plan:
             passing = Passing.from_dict(batch.plan["passing"], changes, end)
         else:  # planned without `shard-mode`
             passing = Passing(Location(batch.begin), end, changes, made=frozenset(changes.keys() - groups.names))
-        return self.pass_by(passing) or nothing
-
-    def is_given_up(self, batch: OpenBatch) -> bool:
-        """Whether a human has taken the DDL of the open batch back: nothing of it is run any more."""
-        if "group" not in batch.plan:
-            return False
-        journal = self.groups.journal
-        answers = journal.on_target(lambda c: look(c, journal.meta, journal.source))
-        answer = answers.get(TableName(*batch.plan["group"]))
-        return answer is not None and answer.outcome is Outcome.SKIP
+        return self.pass_by(passing) or nothing, True
 
     def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
         """The structure that a table has which is about to go, where changes of it are held."""
@@ -239,14 +239,28 @@ class ShardedStatements:
         length = len(group.sequence)
         if not length:
             return 0
-        name, state = next((n, s) for n, s in group.tables.items() if len(s.sequence) == length)
-        now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
-        versions = [_before(group, place) for place in range(length)]
-        for met, version in reversed(list(enumerate([*versions, now]))):
-            if version is not None and _body(version) == _body(made) and _charsets(version) == _charsets(made):
+        form = _body(made), _charsets(made)
+        for met in range(length, -1, -1):
+            if any((_body(table), _charsets(table)) == form for table in self._behind(group, met)):
                 return met
         where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
+
+    def _behind(self, group: ShardingGroup, met: int) -> Iterator[Table]:
+        """The structures that tables of the group have had behind their first `met` items, before the next one."""
+        for name, state in group.tables.items():
+            items = state.sequence.items
+            if met > len(items):
+                continue
+            later = items[met] if met < len(items) else None
+            since = items[met - 1].end.position if met else None
+            between = [one for one in state.passed if since is None or since <= one.begin.position]
+            between = [one for one in between if later is None or one.begin.position < later.begin.position]
+            forms = [one.payload["before"] for one in (*between, *([later] if later is not None else []))]
+            yield from (Table.from_dict(form) for form in forms if form is not None)
+            if later is None:
+                now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
+                yield from [now] if now is not None else []
 
     def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
         """Raises ShardError SHARD-030 for the first table of this source where it has not the target's structure.
@@ -298,20 +312,14 @@ def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
     return {first: name for first, name in now.items() if first != name}
 
 
-def _before(group: ShardingGroup, place: int) -> Table | None:
-    """What the tables were before that item of theirs; None where all that have it were copied behind it."""
-    met = (state.sequence.items[place] for state in group.tables.values() if len(state.sequence) > place)
-    return next((Table.from_dict(form) for item in met if (form := item.payload["before"])), None)
-
-
 def statements_of(item: DdlItem) -> tuple[Parsed, ...]:
     """What an item is on the target, to be run."""
     return tuple(classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"])
 
 
 def _body(table: Table) -> tuple[str, ...]:
-    """Columns and keys of a SHOW CREATE, without the table's name and options."""
-    parts = normal(table.create_sql) or ()
+    """Columns and keys of a SHOW CREATE, without the table's name, in names of keys too, and options."""
+    parts = normal(without_own_names(table)) or ()
     depth, start = 0, 0
     for at, part in enumerate(parts):
         if part == "(":

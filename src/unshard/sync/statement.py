@@ -19,7 +19,7 @@ from unshard.ddl.marks import unmarked
 from unshard.ddl.online import Kept, Records
 from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import for_target
+from unshard.ddl.prepare import for_target, upstream_names
 from unshard.ddl.scratch import drop_leftovers
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
@@ -177,14 +177,15 @@ class Statements:
         item = group.ready
         place, begin, end = self.tracker.place, item.begin.position, item.end.position
         statements = statements_of(item)
-        if self.sharded.groups.is_copied(group):
+        keeper = self.sharded.groups.locks(group)
+        if keeper.is_copied(self.source):
             there = journal.on_target(lambda c: read_table(c, group.target))
             statements = statements if there is None else left_to_run(statements, there)
         if not statements:
             self.touched = frozenset(group.tables)
             journal.move(at, self.take_changes(at.position), also=self.sharded.groups.resolve(group, at))
             return
-        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
+        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, keeper.names))
         plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": [], "end_gtid": at.gtid}
         plan["group"] = [group.target.schema, group.target.table]
         journal.open(at, at, plan, partitions=0)
@@ -258,7 +259,8 @@ class Statements:
         if not statements or shared.meets is not None:
             return _Ready(changes, None, shared, tuple(statements))
         place, begin, end = self.tracker.place, work.begin, work.end.position
-        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end))
+        names = upstream_names(found)
+        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared, tuple(statements))
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
@@ -267,8 +269,8 @@ class Statements:
             journal.used = {
                 batch.plan["operator"]: "; ".join(step["statement"] for step in batch.plan["intent"]["steps"])
             }
-        also = self.sharded.again(batch) if self.sharded is not None else None
-        if self.sharded is None or not self.sharded.is_given_up(batch):
+        also, runs = self.sharded.again(batch) if self.sharded is not None else (None, True)
+        if runs:
             self._run(Intent.from_dict(batch.plan["intent"]), batch.plan, journal, resumed=True)
         self._take_over(from_form(batch.plan["changes"]))
         also = also or self._told(from_form(batch.plan["changes"]))

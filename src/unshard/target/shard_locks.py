@@ -121,10 +121,10 @@ def copy_has(cursor: Any, meta: MetaTables, source: str, target: TableName, met:
 
 
 def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
-    """The source is no part of the task any more: nothing waits for it."""
+    """The source is no part of the task any more: nothing waits for it. Where it comes back it goes on counting."""
     silent = _hold(cursor, meta)
     found = _load(cursor, meta, silent, " FOR UPDATE")
-    _save(cursor, meta, [keeper.declare(source, ()) for keeper in found])
+    _save(cursor, meta, [keeper.take_out(source) for keeper in found])
     cursor.execute(f"DELETE FROM {meta.shard_source} WHERE source = %s", (source,))
 
 
@@ -170,19 +170,23 @@ def _load(cursor: Any, meta: MetaTables, silent: frozenset[str], which: str) -> 
     )
 
 
+def _kept(keeper: LockKeeper) -> bool:
+    return bool(keeper.members or keeper.left or keeper.away)
+
+
 def _save(cursor: Any, meta: MetaTables, keepers: Collection[LockKeeper]) -> None:
-    """Write them anew; a target of which nobody owns tables any more loses its row."""
+    """Write them anew; a target that nobody has a table of, or had when it left, loses its row."""
     rows = [
         (keeper.target.schema, keeper.target.table, len(keeper.locks), json.dumps(keeper.to_dict()))
         for keeper in keepers
-        if keeper.members or keeper.left
+        if _kept(keeper)
     ]
     if rows:
         cursor.executemany(
             f"REPLACE INTO {meta.shard_lock} (target_schema, target_table, locks, state) VALUES (%s, %s, %s, %s)", rows
         )
     for keeper in keepers:
-        if not (keeper.members or keeper.left):
+        if not _kept(keeper):
             cursor.execute(
                 f"DELETE FROM {meta.shard_lock} WHERE target_schema = %s AND target_table = %s",
                 (keeper.target.schema, keeper.target.table),
