@@ -10,6 +10,7 @@ import httpx
 import pytest
 from served import bearer, served, server_client, tokens
 
+from unshard.api import verbs
 from unshard.errors import ClusterError
 from unshard.web import audit
 from unshard.web.audit import AuditLog, names_in
@@ -108,6 +109,74 @@ def test_only_names_are_taken_from_a_body() -> None:
         b'{"task": "%s", "source": ["s1", "a b", 3], "worker": "w1", "password": "p"}'
         % task.replace("\n", "\\n").encode()
     )
-    assert names_in({"t": "x\ny"}, body) == {"t": "x\ny", "source": ["s1"], "worker": "w1"}
-    assert names_in({}, b"no json") == {}
-    assert names_in({}, b'["task"]') == {}
+    assert names_in({"t": "x\ny"}, {}, body) == {
+        "t": "x\ny", "source": ["s1"], "worker": "w1", "task": "t",
+    }  # fmt: skip
+    assert names_in({}, {}, b"no json") == {}
+    assert names_in({}, {}, b'["task"]') == {}
+
+
+TASK = "name: shop\ntarget-database: {password: s3cr3t-marker}\n"
+SOURCE = '{"source-id": "s1", "from": {"password": "s3cr3t-marker"}}'
+LOCK = "shop-`shop`.`or ders`"
+BOTH = {"name": "shop", "sources": ["s1", "s2"]}
+VERBS: list[tuple[verbs.Request, dict[str, Any]]] = [
+    (verbs.CheckTask(task=TASK), {"task": "shop"}),
+    (
+        verbs.StartTask(task=TASK, sources=("s1",), remove_meta=True, start_time="2026-01-02 03:04:05"),
+        {"task": "shop", "sources": ["s1"], "remove_meta": True, "start_time": "2026-01-02 03:04:05"},
+    ),
+    *((kind(name="shop", sources=("s1", "s2")), BOTH) for kind in (verbs.StopTask, verbs.PauseTask, verbs.ResumeTask)),
+    (verbs.UpdateTask(task=TASK), {"task": "shop"}),
+    (
+        verbs.ShardDdlLockUnlock(id=LOCK, owner="s1", force_remove=True),
+        {"id": LOCK, "owner": "s1", "force_remove": True, "action": "skip"},
+    ),
+    (
+        verbs.Binlog(op="replace", task="shop", sources=("s1",), binlog_pos="bin.000003:4", sqls=("s3cr3t-marker",)),
+        {"op": "replace", "task": "shop", "sources": ["s1"], "binlog_pos": "bin.000003:4"},
+    ),
+    (
+        verbs.BinlogSchema(op="update", task="shop", database="a b", table="t", from_source=True),
+        {"op": "update", "task": "shop", "database": "a b", "table": "t", "from_source": True},
+    ),
+    (
+        verbs.OperateSource(op="create", config=(SOURCE, SOURCE.replace("s1", "s2")), worker="w1"),
+        {"op": "create", "source": ["s1", "s2"], "worker": "w1"},
+    ),
+    (verbs.OperateSource(op="stop", source_id=("s1",)), {"op": "stop", "source_id": ["s1"]}),
+    (verbs.UpdateSource(config=SOURCE), {"source": "s1"}),
+    (verbs.TransferSource(source="s1", worker="10.0.0.1:8262"), {"source": "s1", "worker": "10.0.0.1:8262"}),
+    (verbs.StartRelay(sources=("s1",), workers=("w1",)), {"sources": ["s1"], "workers": ["w1"]}),
+    *((kind(sources=("s1",)), {"sources": ["s1"]}) for kind in (verbs.StopRelay, verbs.PauseRelay, verbs.ResumeRelay)),
+    (
+        verbs.PurgeRelay(sources=("s1",), filename="mysql-bin.000007", sub_dir="ab-12.000001"),
+        {"sources": ["s1"], "filename": "mysql-bin.000007", "sub_dir": "ab-12.000001"},
+    ),
+    (verbs.OfflineMember(type="worker", name="w1"), {"type": "worker", "name": "w1"}),
+    (verbs.OperateLeader(op="evict"), {"op": "evict"}),
+    (verbs.ConfigExport(), {}),
+    (verbs.Encrypt(plaintext=SECRET), {}),
+    (verbs.LogLevel(level="debug", names=("m1",)), {"level": "debug", "names": ["m1"]}),
+]
+
+
+@pytest.mark.parametrize(("request_", "named"), VERBS, ids=[request.verb for request, _ in VERBS])
+def test_the_line_of_a_verb_says_what_is_done_to_what(request_: verbs.Request, named: dict[str, Any]) -> None:
+    body = request_.model_dump_json(by_alias=True).encode()
+    assert names_in({}, {}, body) == named
+
+
+def test_every_verb_that_changes_something_has_its_line() -> None:
+    changing = {verb for verb, kind in verbs.REQUESTS.items() if kind.needs != "viewer"}
+    assert changing == {request.verb for request, _ in VERBS}
+
+
+def test_objects_files_and_flags_of_rest() -> None:
+    body = b'{"task": {"name": "shop", "target_config": {"password": "p"}}, "overwrite": true}'
+    assert names_in({}, {}, body) == {"task": "shop", "overwrite": True}
+    source = b'{"source": {"source_name": "s1", "password": "p"}, "worker_name": "w1"}'
+    assert names_in({}, {}, source) == {"source": "s1", "worker_name": "w1"}
+    flags = {"force": "true", "keep_meta": "false"}
+    assert names_in({"task_name": "shop"}, flags, b"") == {"task_name": "shop", **flags}
+    assert names_in({}, {}, b'{"task": "name: [", "config": "' + b"[" * 50_000 + b'"}') == {}

@@ -16,14 +16,29 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from unshard.errors import ClusterError
+from unshard.config.document import parse_document
+from unshard.errors import ClusterError, ConfigError
 from unshard.log import logger
 
-_NAMED = ("task", "tasks", "name", "task_name", "source", "sources", "source_id", "source_name", "source_name_list",
-          "worker", "worker_name", "lock_id", "op", "database", "table")  # fmt: skip
-"""Keys of a body whose value names what is changed; a value is written only where it looks like a name."""
+_NAMED = (
+    *("task", "tasks", "name", "names", "task_name", "type", "op", "level", "id", "owner", "action", "force_remove"),
+    *("source", "sources", "source_id", "source_name", "source_name_list", "worker", "workers", "worker_name"),
+    *("worker_name_list", "filename", "relay_binlog_name", "sub_dir", "relay_dir", "time", "binlog_pos"),
+    *("database", "table", "schema_source", "from_source", "from_target"),
+    *("start_time", "remove_meta", "overwrite", "force", "keep_meta"),
+)
+"""Keys of a body or query that name what is changed, or say how; a value is written only where it looks like a name."""
 
-_NAME = re.compile(r"[\w.@`*-]{1,160}\Z")
+_OBJECTS = {"task": "name", "source": "source_name"}
+"""Keys that hold an object in DM's REST, and what it is named by."""
+
+_FILES = {"task": ("task", "name"), "config": ("source", "source-id")}
+"""Keys that hold the text of a file, or several: what it describes, and where its name stands in it."""
+
+_WITH_SPACES = frozenset({"id", "time", "start_time", "database", "table"})
+_NAME = re.compile(r"[\w.@`*$:|+-]{1,400}\Z")
+_LINE = re.compile(r"[^\x00-\x1f\x7f]{1,400}\Z")
+_CAPITAL = re.compile(r"(?<!^)[A-Z]")
 _SHOWN_AT_MOST = 32
 _BLOCK_BYTES = 1 << 20
 
@@ -90,24 +105,40 @@ class AuditLog:
                 raise ClusterError("CLUSTER-058", cause=error.strerror or "", values=values) from None
 
 
-def names_in(path: Mapping[str, Any], body: bytes) -> dict[str, Any]:
-    """What a request names: from its path and from the keys of its JSON body that hold names. Never anything else."""
+def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """What a request names: from its path and from the keys of query and JSON body that hold names. Never anything
+    else. A file that is sent whole is named by its own name."""
     named: dict[str, Any] = {key: str(value)[:160] for key, value in path.items()}
     try:
         given = json.loads(body) if body else {}
     except (ValueError, RecursionError):
-        return named
+        given = {}
+    form: dict[str, Any] = dict(query)
     if isinstance(given, dict):
-        for key in _NAMED:
-            found = _names(given.get(key))
-            if found:
-                named.setdefault(key, found if isinstance(given[key], list) else found[0])
+        form.update((_CAPITAL.sub(r"_\g<0>", key).lower(), value) for key, value in given.items())
+    for key in (*_NAMED, "config"):
+        value = form.get(key)
+        found = [one for each in _some(value) if (one := _shown(key, each))]
+        if found:
+            named.setdefault(_FILES[key][0] if key in _FILES else key, found if isinstance(value, list) else found[0])
     return named
 
 
-def _names(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [one for one in values[:_SHOWN_AT_MOST] if isinstance(one, str) and _NAME.match(one)]
+def _some(value: Any) -> list[Any]:
+    return value[:_SHOWN_AT_MOST] if isinstance(value, list) else [value]
+
+
+def _shown(key: str, value: Any) -> str | bool | None:
+    """The value itself, or the name of the object or file that it is; None where nothing of it is to be shown."""
+    if key in _OBJECTS and isinstance(value, dict):
+        value = value.get(_OBJECTS[key])
+    elif key in _FILES and isinstance(value, str) and not _NAME.match(value):
+        try:
+            value = parse_document(value, key).data.get(_FILES[key][1])
+        except (ConfigError, RecursionError):
+            return None
+    fits = _LINE if key in _WITH_SPACES else _NAME
+    return value if value is True or (isinstance(value, str) and fits.match(value)) else None
 
 
 def _last(path: Path, count: int) -> list[str]:

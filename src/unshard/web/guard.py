@@ -70,7 +70,8 @@ class GuardedRoute(APIRoute):
                 await _check(caller, needed, verb, log)
             if needed not in _AUDITED or request.method == "GET":
                 return await handle(request)
-            who, named = _who(caller), names_in(request.path_params, body)
+            who = _who(caller)
+            named = await run_in_threadpool(names_in, request.path_params, request.query_params, body)
             number = await run_in_threadpool(log.asked, who, verb, named)
             status, result = 500, "died"
             try:
