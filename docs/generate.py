@@ -24,6 +24,7 @@ from unshard.error_catalogue import CATALOGUE, Entry
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
+from unshard.metrics.of_dm import ELSEWHERE
 from unshard.metrics.rules import alerts
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
@@ -68,9 +69,7 @@ DM's and mean the same, so that panels and alarms of DM go on; the others are ou
 rules, and nothing else. Counters count from the start of the unit or of the process, as Prometheus wants them; the
 series of a task end when it is stopped or finished.
 
-DM's histograms of single events have no place where events are not handled one by one: look at
-`unshard_sync_batch_seconds` and `unshard_sync_stage_seconds_total`. Sharding locks live in the target, so each subtask
-tells of its own (`unshard_shard_lock_age_seconds`) where DM has `dm_master_ddl_state_number`.
+What DM has and this has not is [listed at the end](#metrics-of-dm-that-are-not-here), with what to look at instead.
 """
 
 _METRIC_GROUPS = {
@@ -152,6 +151,8 @@ def metrics_page() -> str:
     for alert in alerts():
         when = alert.expr.replace("|", "\\|") + (f", for {alert.lasting}" if alert.lasting != "0m" else "")
         parts.append(f"| `{alert.name}` | {alert.severity} | `{when}` | {alert.action} |")
+    parts += ["\n## Metrics of DM that are not here\n", "| metric of DM | look at, or why not |\n|---|---|"]
+    parts += [f"| `{name}` | {told} |" for name, told in ELSEWHERE.items()]
     return "\n".join(parts) + "\n"
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from unshard.metrics import METRICS
 from unshard.metrics.dashboard import dashboard, panels_of
+from unshard.metrics.of_dm import ELSEWHERE
 from unshard.metrics.registry import ROWS
 from unshard.metrics.rules import alerts, rules
 
@@ -143,3 +144,33 @@ def test_the_examples_are_those_that_are_made() -> None:
     jobs = {one["job_name"] for one in scraped["scrape_configs"]}
     assert jobs == set(re.findall(r'job="(\w+)"', " ".join(alert.expr for alert in alerts())))
     assert scraped["rule_files"] == ["alerts.yml"]
+
+
+DM_METRICS = """
+dm_worker_task_state dm_worker_operate_error dm_worker_cpu_usage dm_master_cpu_usage
+dm_master_worker_state dm_master_ddl_state_number dm_master_shard_ddl_error dm_master_worker_event_error
+dm_master_start_leader_counter dm_syncer_read_binlog_duration dm_syncer_binlog_event_size
+dm_syncer_binlog_transform_cost dm_syncer_conflict_detect_duration dm_syncer_add_job_duration
+dm_syncer_dispatch_binlog_duration dm_syncer_skip_binlog_duration dm_syncer_added_jobs_total
+dm_syncer_finished_jobs_total dm_syncer_ideal_qps dm_syncer_queue_size dm_syncer_binlog_pos
+dm_syncer_binlog_file dm_syncer_binlog_event_row dm_syncer_txn_duration_time dm_syncer_query_duration_time
+dm_syncer_stmt_duration_time dm_syncer_exit_with_error_count dm_syncer_replication_lag_gauge
+dm_syncer_replication_lag dm_syncer_remaining_time dm_syncer_unsynced_table_number
+dm_syncer_shard_lock_resolving dm_syncer_finished_transaction_total
+dm_syncer_replication_transaction_batch dm_syncer_flush_checkpoints_time_interval
+dm_loader_exit_with_error_count dm_dumpling_exit_with_error_count dm_relay_binlog_pos dm_relay_binlog_file
+dm_relay_sub_dir_index dm_relay_space dm_relay_data_corruption dm_relay_write_error_count
+dm_relay_read_error_count dm_relay_exit_with_error_count dm_relay_write_size dm_relay_write_duration
+dm_relay_read_binlog_duration dm_relay_read_transform_duration dm_validator_validator_error_count
+dumpling_dump_finished_rows dumpling_dump_estimate_total_rows lightning_chunks lightning_tables
+lightning_row_read_bytes lightning_block_deliver_bytes lightning_idle_workers lightning_kv_encoder
+dm_validator_logpos_latency dm_validator_logfile_latency dm_validator_binlog_pos dm_validator_binlog_file
+"""
+
+
+def test_every_metric_of_dm_is_here_or_it_is_told_where_to_look() -> None:
+    of_dm = DM_METRICS.split()
+    assert [name for name in of_dm if name not in METRICS and name not in ELSEWHERE] == []
+    assert [name for name in ELSEWHERE if name in METRICS or name not in of_dm] == []
+    named = {name for told in ELSEWHERE.values() for name in re.findall(r"\b(?:unshard|dm|process)_\w+", told)}
+    assert named - {f"{name}{end}" for name in METRICS for end in ("", "_count")} == set()

@@ -18,7 +18,7 @@ _STATM = Path("/proc/self/statm")
 def process_samples() -> Iterator[Sample]:
     """The process as it is now."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    yield Sample("unshard_build_info", {"version": _version()}, 1)
+    yield Sample("unshard_build_info", {"version": own_version()}, 1)
     yield Sample("process_cpu_seconds_total", {}, used.ru_utime + used.ru_stime)
     yield Sample("process_start_time_seconds", {}, _BEGUN)
     if _STATM.exists():
@@ -26,7 +26,8 @@ def process_samples() -> Iterator[Sample]:
         yield Sample("process_resident_memory_bytes", {}, pages * os.sysconf("SC_PAGE_SIZE"))
 
 
-def _version() -> str:
+def own_version() -> str:
+    """Of this installation."""
     try:
         return version("unshard")
     except PackageNotFoundError:
