@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from threading import Event, Timer
 
 import pytest
 
 from unshard.errors import TargetError
-from unshard.retry import ATTEMPTS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, pauses, retrying
+from unshard.retry import ATTEMPTS, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, given_up_by, pauses, retrying
 
 BUSY = TargetError("TARGET-005", values={"host": "h", "port": 1, "user": "u"})
 REFUSED = TargetError("TARGET-004", values={"statement": "INSERT"})
@@ -54,3 +55,20 @@ def test_the_last_error_goes_up_when_attempts_are_used_up() -> None:
     with pytest.raises(TargetError, match="TARGET-005"):
         retrying(operation, pause=lambda _: None)
     assert operation.calls == ATTEMPTS
+
+
+def test_who_is_told_to_give_up_tries_no_more_and_its_pause_ends() -> None:
+    operation, stop = Operation(*[BUSY] * 99), Event()
+    with given_up_by(stop):
+        timer = Timer(0.3, stop.set)
+        timer.start()
+        with pytest.raises(TargetError, match="TARGET-005"):
+            retrying(operation)
+        assert stop.is_set() and operation.calls < ATTEMPTS
+        timer.join()
+        calls = operation.calls
+        with pytest.raises(TargetError, match="TARGET-005"):
+            retrying(operation)
+        assert operation.calls == calls + 1
+        assert retrying(Operation()) == 7
+    assert retrying(Operation(BUSY), pause=lambda _: None) == 7

@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event
 from typing import TypeVar
 
 from unshard.errors import is_retryable
@@ -24,6 +27,8 @@ LONGEST_PAUSE_SECONDS = 10.0
 
 T = TypeVar("T")
 
+_GIVE_UP: ContextVar[Event | None] = ContextVar("give_up", default=None)
+
 
 def pauses(longest: float = LONGEST_PAUSE_SECONDS) -> Iterator[float]:
     """The pause, in seconds, after each failure of a row of them; without end."""
@@ -33,14 +38,35 @@ def pauses(longest: float = LONGEST_PAUSE_SECONDS) -> Iterator[float]:
         ceiling = min(longest, ceiling * 2)
 
 
+@contextmanager
+def given_up_by(event: Event) -> Iterator[None]:
+    """Once `event` is set nothing is tried again by this thread, and a pause in hand ends."""
+    token = _GIVE_UP.set(event)
+    try:
+        yield
+    finally:
+        _GIVE_UP.reset(token)
+
+
+def _rest(seconds: float) -> None:
+    event = _GIVE_UP.get()
+    if event is None:
+        time.sleep(seconds)
+    else:
+        event.wait(seconds)
+
+
 def retrying(
     operation: Callable[[], T],
     again: Callable[[Exception], bool] = is_retryable,
     attempts: int = ATTEMPTS,
-    pause: Callable[[float], None] = time.sleep,
+    pause: Callable[[float], None] = _rest,
 ) -> T:
-    """Call `operation` until it succeeds, fails for good, or has failed `attempts` times; then its error goes up."""
-    waits = pauses()
+    """Call `operation` until it succeeds, fails for good, or has failed `attempts` times; then its error goes up.
+
+    So it does at once where the caller is told to give up (`given_up_by`).
+    """
+    waits, give_up = pauses(), _GIVE_UP.get()
     for _ in range(attempts - 1):
         try:
             return operation()
@@ -50,5 +76,7 @@ def retrying(
             wait = next(waits)
             count_own("unshard_retries_total")
             logger("retry").warning("trying again", error=str(error), wait_seconds=round(wait, 2), sampled=True)
-        pause(wait)
+            pause(wait)
+            if give_up is not None and give_up.is_set():
+                raise
     return operation()

@@ -17,6 +17,7 @@ from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import SourceError, UnshardError
 from unshard.log import LogSettings, configure, logger
+from unshard.retry import retrying
 from unshard.worker.status import SubtaskStatus
 
 TASK_STATE = "dm_worker_task_state"
@@ -37,8 +38,8 @@ class Stub:
     def __init__(self, source: str, work: Callable[[Event], None]) -> None:
         self.source, self.run = source, work
 
-    def cancel_copy(self) -> None:
-        """There is none."""
+    def cancel_copy(self) -> bool:
+        return False
 
     def cancel_sync(self) -> None:
         self.broken_off = True
@@ -121,6 +122,22 @@ def test_a_batch_that_takes_too_long_is_broken_off() -> None:
     with running:
         running.stop.set()
     running.join()
+
+
+def test_a_server_that_does_not_answer_holds_up_no_stop() -> None:
+    begun = Event()
+
+    def tries(stop: Event) -> None:
+        def fails() -> None:
+            begun.set()
+            raise SourceError("SOURCE-003")
+
+        retrying(fails, attempts=10**6)
+
+    with crew(tries, wait_on_stop=0.0) as running:
+        assert begun.wait(60)
+        running.stop.set()
+        assert running.ended.wait(60)
 
 
 def test_the_master_within_pauses_resumes_and_stops_the_task() -> None:

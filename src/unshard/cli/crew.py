@@ -146,16 +146,22 @@ class Crew:
         """Until all is finished, somebody stops it, or an error does."""
         while not self.stop.wait(LOOK_SECONDS):
             self._look()
-            if self._stopped_by_ctl():
-                self.stop.set()
+            if self._forgotten:
+                if self._told:
+                    self.stop.set()
             elif self._hosted and all(hosted.stage in _OVER for hosted in self._hosted.values()):
                 return
 
-    def _stopped_by_ctl(self) -> bool:
-        """Whether the task is gone, and the master has heard so of the workers: whoever asked for it waits for that."""
+    @property
+    def _forgotten(self) -> bool:
+        """Whether somebody has stopped the task by ctl."""
         name = self.configs[0].name
-        if any(task == name for task, _ in self.master.cluster.state.subtasks):
-            return False
+        return all(task != name for task, _ in self.master.cluster.state.subtasks)
+
+    @property
+    def _told(self) -> bool:
+        """Whether the master has heard of the workers that it is gone: whoever has stopped it waits for that."""
+        name = self.configs[0].name
         beats = filter(None, map(self.master.roster.beat_of, self._agents))
         return not any(brief.task == name for beat in beats for brief in beat.subtasks)
 

@@ -35,10 +35,14 @@ def on_target(kept: Connection, operation: Callable[[Any], T], where: Where, att
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
     A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
-    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`.
+    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`, or
+    once the caller is told to give up.
     """
+    made = 0
 
     def attempt() -> T:
+        nonlocal made
+        made += 1
         try:
             return operation(kept.get())
         except MySQLdb.Error as error:
@@ -51,7 +55,7 @@ def on_target(kept: Connection, operation: Callable[[Any], T], where: Where, att
         found = failure.at(source=where.source, position=where.position)
         if not _again(found):
             raise found from failure
-        raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": attempts}) from failure
+        raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": made}) from failure
 
 
 def _again(error: Exception) -> bool:

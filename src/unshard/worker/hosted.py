@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event, RLock, Thread
 
 from unshard.api.orders import SubtaskBrief, SubtaskOrder
@@ -20,6 +21,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import fields, logger
 from unshard.metrics.exits import count_exit, count_operation
+from unshard.retry import given_up_by
 from unshard.worker import stages
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 from unshard.worker.report import UNITS, process_error
@@ -54,6 +56,7 @@ class HostedSubtask:
     resumption: Resumption = field(default_factory=Resumption)
     _detail: str = ""
     _stop: Event = field(default_factory=Event)
+    _give_up: Event = field(default_factory=Event)
     _deadline: float = 0.0
     _thread: Thread | None = None
     _failed_at: int = -1
@@ -96,9 +99,12 @@ class HostedSubtask:
     def tick(self) -> None:
         """What time brings: the end of a wait for a batch, the end of a wait to resume. Every half second or so."""
         with self._lock:
-            if self.stage in (Stage.PAUSING, Stage.STOPPING) and self.subtask is not None:
-                self.subtask.cancel_copy()
-                if time.monotonic() >= self._deadline:
+            if self.stage in (Stage.PAUSING, Stage.STOPPING):
+                over = time.monotonic() >= self._deadline
+                copies = self.subtask is not None and self.subtask.cancel_copy()
+                if over or copies:
+                    self._give_up.set()
+                if over and self.subtask is not None:
                     self.subtask.cancel_sync()
             elif self.stage is Stage.PAUSED and self.order.stage is Stage.RUNNING:
                 if self.resumption.is_due(utc_now()):
@@ -190,14 +196,15 @@ class HostedSubtask:
             self._deadline = time.monotonic() + self.wait_on_stop
             self._stop.set()
         elif event in (stages.Event.RESUME, stages.Event.RUN) and before in (Stage.NEW, Stage.PAUSED):
-            self.canceled, self._stop = False, Event()
-            self._thread = Thread(target=self._run_named, args=(self._stop,), name=f"{self.order.task} {self.source}")
+            self.canceled, self._stop, self._give_up = False, Event(), Event()
+            run = partial(self._run_named, self._stop, self._give_up)
+            self._thread = Thread(target=run, name=f"{self.order.task} {self.source}")
             self._thread.start()
         self.changed()
 
-    def _run_named(self, stop: Event) -> None:
-        """The thread of a run: every line of its log tells whose it is."""
-        with fields(task=self.order.task, source=self.source, worker=self.worker):
+    def _run_named(self, stop: Event, give_up: Event) -> None:
+        """The thread of a run: every line of its log tells whose it is. After `give_up` it tries nothing again."""
+        with fields(task=self.order.task, source=self.source, worker=self.worker), given_up_by(give_up):
             self._run(stop)
 
     def _run(self, stop: Event) -> None:

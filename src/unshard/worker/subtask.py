@@ -104,10 +104,15 @@ class Subtask:
         """Whether it follows the binlog by a claim of the source that it has made."""
         return self.unit == "sync" and self.sync is not None and self.sync.meter.location is not None
 
-    def cancel_copy(self) -> None:
-        """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time."""
+    def cancel_copy(self) -> bool:
+        """End a dump or load in hand, once `stop` is set: both go on from their last durable piece another time.
+
+        Whether there is one.
+        """
         if self.unit in ("dump", "load"):
             self.interrupt()
+            return True
+        return False
 
     def cancel_sync(self) -> None:
         """End the batch in hand, once `stop` is set and its time is over. It stays open with its receipts."""
