@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -15,7 +17,9 @@ from unshard.errors import RelayError
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
+from unshard.relay.purge import Limits
 from unshard.testing.servers import MariadbServer
+from unshard.worker.purging import Purger
 from unshard.worker.shared_relay import RelayReader, SharedRelay
 
 pytestmark = pytest.mark.server
@@ -157,3 +161,41 @@ def test_another_login_counts_while_readers_read_on(
     holds(reader, newest(source_server))
     relay.close()
     source_server.run(f"DROP USER {schema}@'%'")
+
+
+def test_who_joins_while_files_are_deleted_finds_what_is_left_and_fetches_the_rest(
+    relay: SharedRelay, source_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early = begun(relay, source_server, newest(source_server))
+    source_server.run(f"CREATE DATABASE {schema}", "FLUSH BINARY LOGS", f"CREATE TABLE {schema}.t (id INT)")
+    second = Position(newest(source_server).file)
+    source_server.run("FLUSH BINARY LOGS", f"INSERT INTO {schema}.t VALUES (1)")
+    holds(early, newest(source_server))
+    early.stop()
+    deleting, go_on = Event(), Event()
+
+    def held(place: str) -> None:
+        deleting.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr("unshard.relay.purge.reach", held)
+    limits = Limits(before=newest(source_server).file)
+    late = relay.reader(Location(second), uuid(source_server))
+    told: list[str] = []
+
+    def join() -> None:
+        late.start()
+        holds(late, newest(source_server))
+        told.append(late.log.files()[0])
+
+    joining = Thread(target=join)
+    with ThreadPoolExecutor() as pool:
+        purging = pool.submit(Purger().purge, relay, list, limits)
+        assert deleting.wait(60)
+        joining.start()
+        joining.join(0.5)  # where nothing holds it up it has seen by now a file that goes
+        go_on.set()
+        assert [file.name for file in purging.result().gone][-1] == second.file
+    joining.join(60)
+    assert told == [second.file]
+    assert late.log.path(second.file).exists()

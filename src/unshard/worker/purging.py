@@ -24,13 +24,17 @@ PURGED_FILES, PURGED_BYTES = "unshard_relay_purged_files_total", "unshard_relay_
 
 @dataclass(slots=True)
 class Purger:
-    """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`."""
+    """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`.
+
+    `configs` tells which subtasks there are. It is asked once no reader can join any more: one that is not there yet
+    joins when the purge is over, and finds what is left.
+    """
 
     _looked: float = field(default_factory=time.monotonic)
     _one: Lock = field(default_factory=Lock)
 
-    def purge(self, relay: SharedRelay, configs: Iterable[SubtaskConfig], limits: Limits) -> Purged:
-        """Delete what the limits wish away and none of these subtasks needs, held tables and copies in hand too.
+    def purge(self, relay: SharedRelay, configs: Callable[[], Iterable[SubtaskConfig]], limits: Limits) -> Purged:
+        """Delete what the limits wish away and no subtask needs, held tables and copies in hand too.
 
         Raises RelayError: 034 while another purge is under way, 033 where it can't be told what a subtask needs;
         TargetError and SourceError where that can't be asked.
@@ -39,7 +43,8 @@ class Purger:
         if not self._one.acquire(blocking=False):
             raise RelayError("RELAY-034", Where(source=name))
         try:
-            done = purge(relay.folder, needs(configs), limits, now=time.time())
+            with relay.purging:
+                done = purge(relay.folder, needs(configs()), limits, now=time.time())
         finally:
             self._one.release()
         if done.gone or done.kept:
@@ -57,9 +62,9 @@ class Purger:
             return
         self._looked = time.monotonic()
         limits = Limits(expires_hours=wished.expires, remain_gb=wished.remain_space)
-        Thread(target=self._by_clock, args=(relay, configs(), limits), name="purge", daemon=True).start()
+        Thread(target=self._by_clock, args=(relay, configs, limits), name="purge", daemon=True).start()
 
-    def _by_clock(self, relay: SharedRelay, configs: list[SubtaskConfig], limits: Limits) -> None:
+    def _by_clock(self, relay: SharedRelay, configs: Callable[[], list[SubtaskConfig]], limits: Limits) -> None:
         try:
             self.purge(relay, configs, limits)
         except UnshardError as error:

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 
 from unshard.api.stage import Stage
 from unshard.config.source import SourceConfig
@@ -38,13 +38,14 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 
 @dataclass(slots=True)
 class SharedRelay:
-    """The relay of one source. All methods may be called by any thread."""
+    """The relay of one source. All methods may be called by any thread. `purging`: held while files are deleted."""
 
     source: SourceConfig
     folder: Path
     unit: RelayUnit | None = None
     wanted: Stage = Stage.STOPPED
     resumption: Resumption = field(default_factory=Resumption)
+    purging: Lock = field(default_factory=Lock)
     _backfill: Backfill | None = None
     _readers: list[RelayReader] = field(default_factory=list)
     _lock: RLock = field(default_factory=RLock)
@@ -202,7 +203,8 @@ class RelayReader:
         return self._upstream
 
     def start(self) -> None:
-        self._unit = self.shared.join(self, self._upstream, self._begin)
+        with self.shared.purging:  # what was there before may be gone then, and is fetched again
+            self._unit = self.shared.join(self, self._upstream, self._begin)
 
     def stop(self) -> None:
         self.shared.leave(self)

@@ -160,7 +160,7 @@ class SourceHost:
         Raises RelayError 034 while another purge is under way, and what keeps it from learning what is needed.
         """
         limits = Limits(wish.before, wish.sub_dir, wish.time)
-        return self.purger.purge(self.relay, self._configs(), limits).told()
+        return self.purger.purge(self.relay, self._configs, limits).told()
 
     def _stand(self, *, alone: bool) -> None:
         self._alone = alone
