@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import structlog
 
 from unshard import log
 from unshard.log.hide import redacted
-from unshard.log.rotation import KEPT_SECONDS, RotatingFile
+from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
 from unshard.log.sample import Sampler
 
 Lines = Callable[[], list[dict[str, Any]]]
@@ -161,6 +162,28 @@ def test_a_large_file_is_put_aside_and_old_ones_go(tmp_path: Path) -> None:
     assert not old.exists()
     assert other.exists()
     assert [path.read_text()[0] for path in [*aside, tmp_path / "u.log"]] == ["0", "1", "2", "3"]
+
+
+def test_what_another_process_appends_to_is_put_aside_too(tmp_path: Path) -> None:
+    path = tmp_path / "spark.log"
+
+    def aside() -> list[Path]:
+        return sorted(tmp_path.glob("spark-2*.log"))
+
+    with path.open("ab") as sink, subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=sink) as writer:
+        assert writer.stdin is not None
+        with kept_small(path, largest_bytes=100, every=0.01):
+            for number in range(2):
+                writer.stdin.write(f"{number} {'x' * 100}\n".encode())
+                writer.stdin.flush()
+                until = time.monotonic() + 60
+                while len(aside()) <= number or path.stat().st_size:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+        writer.stdin.write(b"2 more\n")
+        writer.stdin.close()
+    assert [one.read_text()[0] for one in aside()] == ["0", "1"]
+    assert path.read_text() == "2 more\n"
 
 
 def test_ten_sampled_lines_a_minute_are_written() -> None:

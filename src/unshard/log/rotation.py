@@ -1,15 +1,20 @@
-"""The log file, put aside when it is large: DM's limits, 512 MB a file and seven days."""
+"""Log files, put aside when they are large: DM's limits, 512 MB a file and seven days."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from threading import Event, Thread
 
 LARGEST_BYTES = 512 << 20
 KEPT_SECONDS = 7 * 24 * 3600.0
+LOOK_SECONDS = 60.0
 
 
 class RotatingFile(RotatingFileHandler):
@@ -18,20 +23,49 @@ class RotatingFile(RotatingFileHandler):
     def __init__(self, path: Path, largest_bytes: int = LARGEST_BYTES) -> None:
         super().__init__(path, maxBytes=largest_bytes, backupCount=1, encoding="utf-8")
         self._path = path.absolute()
-        self._clear()
+        _clear(self._path)
 
     def doRollover(self) -> None:
         if self.stream:
             self.stream.close()
-        stamp = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%f}"
         with suppress(FileNotFoundError):
-            self._path.rename(self._path.with_name(f"{self._path.stem}-{stamp}{self._path.suffix}"))
-        self._clear()
+            self._path.rename(_beside(self._path))
+        _clear(self._path)
         self.stream = self._open()
 
-    def _clear(self) -> None:
-        """Delete what was put aside too long ago."""
-        for old in self._path.parent.glob(f"{self._path.stem}-[0-9]*T*{self._path.suffix}"):
-            with suppress(FileNotFoundError):
-                if old.stat().st_mtime < time.time() - KEPT_SECONDS:
-                    old.unlink()
+
+@contextmanager
+def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LOOK_SECONDS) -> Iterator[None]:
+    """Put aside what other processes append to, which don't let it go: a copy is made, and the file emptied.
+
+    They must have opened it for appending. Lines that they write in between are lost.
+    """
+    ended = Event()
+
+    def look() -> None:
+        while not ended.wait(every):
+            with suppress(OSError):  # the next look tries again
+                if path.stat().st_size >= largest_bytes:
+                    shutil.copyfile(path, _beside(path))
+                    os.truncate(path, 0)
+                    _clear(path)
+
+    thread = Thread(target=look, name=f"rotation of {path.name}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%f}{path.suffix}")
+
+
+def _clear(path: Path) -> None:
+    """Delete what was put aside too long ago."""
+    for old in path.parent.glob(f"{path.stem}-[0-9]*T*{path.suffix}"):
+        with suppress(FileNotFoundError):
+            if old.stat().st_mtime < time.time() - KEPT_SECONDS:
+                old.unlink()

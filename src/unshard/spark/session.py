@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from unshard.config.redact import is_secret
 from unshard.errors import EngineError
-from unshard.spark import address, daemon
+from unshard.log.rotation import kept_small
+from unshard.spark import address
 from unshard.spark.address import is_remote, local_slots
 from unshard.spark.alive import is_connect, lives, setting
 from unshard.spark.survey import survey
@@ -90,7 +91,7 @@ def spark_session(
     address.check_reachable(master)
     own = {**conf, "spark.sql.execution.pyspark.python": python or sys.executable}
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    with gateway_log_to(log_file):
+    with gateway_log_to(log_file), kept_small(log_file):
         try:
             session = _remote(master, own, archives) if is_remote(master) else _classic(master, own, archives, log_file)
         except EngineError:
@@ -117,8 +118,6 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
         name: value for name, value in {**LOCAL_CONF, **WORKER_CONF}.items() if loopback or name not in _ADDRESSES
     }
     settings["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {archive_options(class_archive())}"
-    if master.startswith("local"):
-        settings["spark.python.daemon.module"] = daemon.MODULE
     settings["spark.sql.warehouse.dir"] = str(log_file.parent / "spark-warehouse")
     if archives:
         settings["spark.archives"] = ",".join(archives)
