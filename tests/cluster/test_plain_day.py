@@ -15,7 +15,6 @@ import pytest
 import yaml
 from shop import Shop, until
 
-from unshard.api.verbs import QueryStatus
 from unshard.config.access import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, Cluster
@@ -133,7 +132,8 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     assert ctl("pause-relay", "-s", "s1")["result"]
     assert ctl("resume-relay", "-s", "s1")["result"]
     given = ("shop", "-s", "s1", "-b", "mysql-bin.000999:4")
-    assert ctl("binlog", "skip", *given, token="token of operator")["result"]
+    (told,) = ctl("binlog", "skip", *given, token="token of operator")["sources"]
+    assert told["msg"] == "skip at mysql-bin.000999:4: takes effect when the task gets there"
     (listed,) = json.loads(ctl("binlog", "list", "shop", "-s", "s1")["sources"][0]["msg"])
     assert listed["givenBy"] == "operator"
     assert ctl("binlog", "revert", *given)["result"]
@@ -175,7 +175,7 @@ class Stock:
         until(lambda: set(self.stages().values()) == {("Running", "Sync")}, "stock follows")
 
     def subtasks(self) -> dict[str, Any]:
-        told = self.shop.cluster.asked(QueryStatus(name="stock"))["sources"]
+        told = self.shop.cluster.asked("query-status", name="stock")["sources"]
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0] for one in told}
 
     def stages(self) -> dict[str, tuple[str, str]]:
@@ -244,7 +244,8 @@ def test_statements_that_targets_refuse_are_got_past_on_two_sources(shop: Shop) 
     }
     for number, (column, (verb, *sqls)) in enumerate(given.items(), 2):
         stock.refuse(column, number)
-        assert all(one.startswith(f"{verb} at mysql-bin.") for one in stock.binlog(verb, *sqls))
+        for told in stock.binlog(verb, *sqls):
+            assert told.startswith(f"{verb} at mysql-bin.") and told.endswith(": the task goes on now")
         until(lambda: set(stock.stages().values()) == {("Running", "Sync")}, "it goes on by itself")
         stock.assert_equal() if verb != "replace" else None
     assert stock.binlog("list") == ["[]", "[]"]
@@ -256,7 +257,8 @@ def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
     ctl("pause-task", "stock")
     last = {name: shop.sources[name].query("SHOW MASTER STATUS")[0][:2] for name in stock.sources}
     for name, (file, offset) in last.items():
-        assert ctl("binlog", "skip", "stock", "-s", name, "-b", f"{file}:{offset}")["result"]
+        (told,) = ctl("binlog", "skip", "stock", "-s", name, "-b", f"{file}:{offset}")["sources"]
+        assert told["msg"].endswith("when the task is resumed and gets there")
     assert all(
         json.loads(one)[0]["binlogPos"] == f"({last[name][0]}, {last[name][1]})"
         for name, one in zip(stock.sources, stock.binlog("list"), strict=True)

@@ -184,7 +184,10 @@ def test_the_relay_of_a_source(rig: Rig) -> None:
     rig.sources("a")
     assert worker.order is not None and worker.order.relay_stage is Stage.STOPPED
     for verb, stage in (
+        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
+        (lambda: rig.master.resume_relay(ResumeRelay(sources=("a",))), Stage.STOPPED),
         (lambda: rig.master.start_relay(StartRelay(sources=("a",), workers=("w1",))), Stage.RUNNING),
+        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
         (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
         (lambda: rig.master.resume_relay(ResumeRelay(sources=("a",))), Stage.RUNNING),
     ):

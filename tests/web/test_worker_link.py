@@ -9,7 +9,7 @@ import pytest
 
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
-from unshard.web.worker_link import HttpWorkerLink, WorkerLinks
+from unshard.web.worker_link import IDLE_SECONDS, HttpWorkerLink, WorkerLinks
 
 
 def client(answer: dict[str, Any]) -> httpx.Client:
@@ -18,7 +18,7 @@ def client(answer: dict[str, Any]) -> httpx.Client:
 
 
 def test_a_worker_of_another_version_is_told_as_one_that_does_not_answer() -> None:
-    link = HttpWorkerLink("w1:8262", client({"sourceStatus": {"source": "a", "newField": 1}}), 5.0)
+    link = HttpWorkerLink("w1:8262", client({"sourceStatus": {"name": "a"}}), 5.0)
     with pytest.raises(ClusterError) as caught:
         link.report(None, 5.0)
     assert caught.value.code == "CLUSTER-039" and "another version" in str(caught.value)
@@ -30,3 +30,16 @@ def test_a_log_level_in_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError) as caught:
         links.level_of("w1:8262", "")
     assert caught.value.code == "CLUSTER-039"
+
+
+def test_clients_of_members_that_are_gone_are_closed() -> None:
+    now = 0.0
+    links = WorkerLinks(ListenerConfig(), "http", 5.0, lambda: now)
+    gone, stays = links.client("10.0.0.1:8262"), links.client("10.0.0.2:8262")
+    now += IDLE_SECONDS
+    assert links.client("10.0.0.2:8262") is stays
+    now += 1
+    links.client("10.0.0.3:8262")
+    assert gone.is_closed and not stays.is_closed
+    links.close()
+    assert stays.is_closed

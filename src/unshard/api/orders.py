@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from unshard.api.stage import Stage
 from unshard.api.status import Form, ProcessError, SourceReport
@@ -72,7 +72,8 @@ class Orders(Form):
 class Beat(Form):
     """A worker's sign of life. `epoch` is that of the source it serves; 0 for a spare.
 
-    `leaving`: its last one. It has let its source go, which moves at once.
+    `leaving`: its last one. It has let its source go, which moves at once. `number` grows with each beat of the
+    process `life`: one that comes in behind a later one has no say.
     """
 
     name: str
@@ -82,14 +83,18 @@ class Beat(Form):
     relay_stage: Stage = Stage.STOPPED
     subtasks: tuple[SubtaskBrief, ...] = ()
     leaving: bool = False
+    life: str = ""
+    number: int = 0
 
 
 class PurgeWish(Form):
     """Which files of a relay log are to go; either of both may be left out.
 
     Those before the file `before` of the sub-directory `sub_dir` ("": the newest) and all of older ones; those that
-    were last written before `time` (unix seconds; 0: none).
+    were last written before `time` (unix seconds; 0: none). A limit that is not known is refused.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     before: str = Field(default="", max_length=512)
     sub_dir: str = Field(default="", max_length=128, pattern=r"^[^/\\\x00]*$")

@@ -12,11 +12,9 @@ from unshard.api.stage import Stage, UnitName
 
 
 class Form(BaseModel):
-    """A value of the API: frozen, camelCase on the wire."""
+    """A value of the API: frozen, camelCase on the wire. Fields that only a later version has are passed over."""
 
-    model_config = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", hide_input_in_errors=True
-    )
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, hide_input_in_errors=True)
 
 
 class ProcessError(Form):

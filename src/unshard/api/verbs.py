@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from unshard.api.status import Form
 
@@ -17,7 +17,10 @@ PATH = "/apis/v1alpha1/ctl"
 
 
 class Request(Form):
-    """What a verb asks for. `needs`: the least role that may ask; `role` is that of this very request."""
+    """What a verb asks for; a field that is not known is refused. `needs`: the least role that may ask; `role` is
+    that of this very request."""
+
+    model_config = ConfigDict(extra="forbid")
 
     verb: ClassVar[str] = ""
     needs: ClassVar[Role] = "operator"

@@ -10,9 +10,13 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.log import level, set_level
 from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
+from unshard.master.state import WorkerRow
 
 LevelOf = Callable[[str, str], str]
 """Sets the log level of the process at an address, or leaves it for an empty one; the level then."""
+
+OFFLINE_AT_MOST = 64
+"""Workers that are known though they are neither alive nor needed."""
 
 BOUND, FREE, OFFLINE = "bound", "free", "offline"
 """DM's stages of a worker. Its `relay` has no counterpart: only the worker of a source keeps its log."""
@@ -31,6 +35,20 @@ class Members:
             stage = OFFLINE if name not in online else BOUND if name in sources else FREE
             found[name] = (row.addr, stage, sources.get(name, ""))
         return found
+
+    def register(self, row: WorkerRow) -> None:
+        """Make a worker known. Of those that are offline and serve nothing only so many stay known: workers that get
+        another name with each start would pile up. One that comes back registers again."""
+        idle = [name for name, (_, stage, source) in self.workers().items() if stage == OFFLINE and not source]
+        presumed = self._cluster.roster.presumed()
+        gone = [name for name in idle if name not in presumed and name != row.name][OFFLINE_AT_MOST - 1 :]
+        with self._cluster.change() as writing:
+            writing.put_worker(row)
+            for name in gone:
+                if writing.state.bound_to(name) is None:
+                    writing.drop_worker(name)
+        for name in gone:
+            self._cluster.roster.forget(name)
 
     def show(self, request: ListMember) -> Answer:
         """All kinds of members where none is asked for by name."""

@@ -19,7 +19,6 @@ from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
-_GIVES = ("skip", "replace", "inject")
 
 
 class Records:
@@ -31,13 +30,20 @@ class Records:
 
         Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
         """
-        rows = subtasks(self._cluster.state, request.task, request.sources)
-        told = answer_binlog(self._subject(request.task), request, who)
-        if request.op not in _GIVES:
-            return told
-        given = {one["source"] for one in told["sources"] if one["result"]}
-        failed = [row for row in rows if row.source in given and row.brief is not None and row.brief.error is not None]
-        self._resume([row for row in failed if row.stage is Stage.RUNNING])
+        subtasks(self._cluster.state, request.task, request.sources)
+        waiting: list[SubtaskRow] = []
+
+        def effect(source: str) -> str:
+            row = self._cluster.state.subtasks.get((request.task, source))
+            if row is None or row.stage is not Stage.RUNNING:
+                return "takes effect when the task is resumed and gets there"
+            if row.brief is None or row.brief.error is None:
+                return "takes effect when the task gets there"
+            waiting.append(row)
+            return "the task goes on now"
+
+        told = answer_binlog(self._subject(request.task), request, who, effect)
+        self._resume(waiting)
         return told
 
     def schema(self, request: BinlogSchema) -> Answer:

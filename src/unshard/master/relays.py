@@ -23,26 +23,24 @@ class Relays:
     def start(self, request: StartRelay) -> Answer:
         """Keep a relay log also while no task needs it. Raises ClusterError CLUSTER-008, 016."""
         self._refuse_workers(request)
-        return self._want(request.sources, lambda _: Stage.RUNNING, lambda *_: "")
+        return self._want(request.sources, lambda row: replace(row, relay_stage=Stage.RUNNING), lambda *_: "")
 
     def stop(self, request: StopRelay) -> Answer:
         """Keep a relay log only while a task needs it. Raises ClusterError CLUSTER-008, 016."""
         self._refuse_workers(request)
-        return self._want(request.sources, lambda _: Stage.STOPPED, _goes_on)
+        return self._want(request.sources, lambda row: replace(row, relay_stage=Stage.STOPPED), _goes_on)
 
     def pause(self, request: PauseRelay) -> Answer:
         """Let relays stand still, also for tasks. Raises ClusterError CLUSTER-008."""
-        return self._want(request.sources, lambda _: Stage.PAUSED, _waits)
+        return self._want(request.sources, _paused, _waits)
 
     def resume(self, request: ResumeRelay) -> Answer:
         """Let relays go on, after a pause or at once after an error. Raises ClusterError CLUSTER-008.
 
-        One that has been paused is kept from then on, as by start-relay; any other is kept as it was.
+        It is kept as it was before the pause: always, or while a task reads it.
         """
         told = self._want(
-            request.sources,
-            lambda before: Stage.RUNNING if before is Stage.PAUSED else before,
-            lambda _, row: "" if row.relay_stage is Stage.RUNNING else KEPT_FOR_TASKS,
+            request.sources, _resumed, lambda _, row: "" if row.relay_stage is Stage.RUNNING else KEPT_FOR_TASKS
         )
         for source in request.sources:
             bound = self._cluster.serving(source)
@@ -80,7 +78,10 @@ class Relays:
                 raise ClusterError("CLUSTER-016", Where(source), cause)
 
     def _want(
-        self, sources: Sequence[str], wanted: Callable[[Stage], Stage], told: Callable[[State, SourceRow], str]
+        self,
+        sources: Sequence[str],
+        wanted: Callable[[SourceRow], SourceRow],
+        told: Callable[[State, SourceRow], str],
     ) -> Answer:
         """Change what is wanted of relays, by what was wanted before. `told`: what is to be said of a source then."""
         with self._cluster.change() as writing:
@@ -88,8 +89,7 @@ class Relays:
             for name in sources:
                 known(state, name)
             for name in sources:
-                row = state.sources[name]
-                writing.put_source(replace(row, relay_stage=wanted(row.relay_stage)))
+                writing.put_source(wanted(state.sources[name]))
         state = self._cluster.state
         workers = {name: state.worker_of(name) for name in sources}
         self._cluster.wake(filter(None, workers.values()))
@@ -107,6 +107,17 @@ class Relays:
 
 
 KEPT_FOR_TASKS = "it runs while a task reads it: start-relay keeps it also without one"
+
+
+def _paused(row: SourceRow) -> SourceRow:
+    kept = row.relay_kept if row.relay_stage is Stage.PAUSED else row.relay_stage is Stage.RUNNING
+    return replace(row, relay_stage=Stage.PAUSED, relay_kept=kept)
+
+
+def _resumed(row: SourceRow) -> SourceRow:
+    if row.relay_stage is not Stage.PAUSED:
+        return row
+    return replace(row, relay_stage=Stage.RUNNING if row.relay_kept else Stage.STOPPED)
 
 
 def _readers(state: State, source: str) -> str:

@@ -20,6 +20,7 @@ class Roster:
         self.ttl_seconds = ttl_seconds
         self._monotonic = monotonic
         self._beats: dict[str, tuple[float, Beat]] = {}
+        self._newest: dict[str, tuple[str, int]] = {}
         self._presumed: frozenset[str] = frozenset()
         self._presumed_until = 0.0
         self._bell = Condition()
@@ -32,14 +33,26 @@ class Roster:
             self._presumed_until = self._monotonic() + self.ttl_seconds
 
     def heard(self, beat: Beat) -> None:
+        """One that a later beat of the same process has overtaken is passed over, also where that one said goodbye."""
         with self._bell:
-            self._beats[beat.name] = (self._monotonic(), beat)
+            life, number = self._newest.get(beat.name, ("", 0))
+            if beat.life and beat.life == life and beat.number <= number:
+                return
+            self._newest[beat.name] = (beat.life, beat.number)
+            if beat.leaving:
+                self._drop(beat.name)
+            else:
+                self._beats[beat.name] = (self._monotonic(), beat)
             self._bell.notify_all()
 
     def forget(self, worker: str) -> None:
         with self._bell:
-            self._beats.pop(worker, None)
-            self._presumed -= {worker}
+            self._newest.pop(worker, None)
+            self._drop(worker)
+
+    def _drop(self, worker: str) -> None:
+        self._beats.pop(worker, None)
+        self._presumed -= {worker}
 
     def online(self) -> frozenset[str]:
         with self._bell:

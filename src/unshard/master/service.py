@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Any
 
-from unshard.api.orders import Beat, Orders
+from unshard.api.orders import Beat, Orders, SubtaskBrief
 from unshard.api.verbs import (
     Binlog,
     BinlogSchema,
@@ -55,7 +55,7 @@ from unshard.master.records import Records
 from unshard.master.relays import Relays
 from unshard.master.roster import Roster
 from unshard.master.sources import Ask, Sources, ask
-from unshard.master.state import Bound, WorkerRow
+from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
@@ -153,11 +153,10 @@ class Master:
         if known is None or known.addr != beat.addr:
             if known is not None and beat.name in self.roster.online():
                 raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": known.addr})
-            with cluster.change() as writing:
-                writing.put_worker(WorkerRow(beat.name, beat.addr))
+            self.members.register(WorkerRow(beat.name, beat.addr))
         if beat.leaving:
             logger("master").info("worker leaves", worker=beat.name)
-            self.roster.forget(beat.name)
+            self.roster.heard(beat)
             cluster.seat()
             return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr)
         back = beat.name not in self.roster.online()
@@ -261,15 +260,20 @@ class Master:
         return self.members.log_level(request, self._level_of)
 
     def _keep(self, bound: Bound, beat: Beat) -> None:
-        """Write down what the worker says of its subtasks, where it is new."""
-        rows = {row.task: row for row in self.cluster.state.of_source(bound.source)}
-        new = [brief for brief in beat.subtasks if brief.task in rows and rows[brief.task].brief != brief]
-        if not new:
+        """Write down what the worker says of its subtasks, where it is new, and of orders as they are now."""
+        if not _news(self.cluster.state, bound.source, beat):
             return
         with self.cluster.change() as writing:
-            for brief in new:
-                writing.put_brief(bound.source, brief)
+            if self.roster.beat_of(beat.name) is beat:
+                for brief in _news(writing.state, bound.source, beat):
+                    writing.put_brief(bound.source, brief)
 
     def _lead(self) -> None:
         while not self._stop.wait(self.election.lease_seconds / _TICKS):
             self.step()
+
+
+def _news(state: State, source: str, beat: Beat) -> list[SubtaskBrief]:
+    rows = {row.task: row for row in state.of_source(source)}
+    current = (brief for brief in beat.subtasks if brief.task in rows and brief.revision >= rows[brief.task].revision)
+    return [brief for brief in current if rows[brief.task].brief != brief]

@@ -29,13 +29,17 @@ class MasterRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source. `text` is its file as the user wrote it; `enabled` and `relay_stage` are what was asked since."""
+    """A source. `text` is its file as the user wrote it; `enabled` and `relay_stage` are what was asked since.
+
+    `relay_kept`: whether a paused relay is kept, also without a task, once it is resumed.
+    """
 
     name: str
     text: str = field(repr=False)
     enabled: bool = True
     relay_stage: Stage = Stage.STOPPED
     last_worker: str = ""
+    relay_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class State:
     tasks: Mapping[str, TaskRow] = field(default_factory=dict)
     subtasks: Mapping[tuple[str, str], SubtaskRow] = field(default_factory=dict)
     templates: Mapping[str, TaskRow] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def bound_to(self, worker: str) -> Bound | None:
         return next((bound for bound in self.bounds.values() if bound.worker == worker), None)

@@ -51,8 +51,7 @@ class Store:
             if found > tables.VERSION:
                 raise ClusterError("CLUSTER-005", values={"found": found, "known": tables.VERSION})
             for version in range(found or tables.VERSION, tables.VERSION):
-                for statement in tables.UPGRADES[version]:
-                    connection.execute(text(statement))
+                tables.UPGRADES[version](connection)
             set_value(connection, "version", tables.VERSION)
 
     def close(self) -> None:
@@ -138,7 +137,17 @@ class Writing:
         changed = update(tables.SUBTASKS).where(rows.task == brief.task, rows.source == source)
         self.connection.execute(changed.values(brief=brief.model_dump_json(by_alias=True)))
 
+    @property
+    def first_revision(self) -> int:
+        """The revision that a new subtask begins with: above those of all that were dropped, of which a worker that was
+        cut off may still tell."""
+        return value_of(self.connection, "revision") + 1
+
     def drop_subtask(self, task: str, source: str) -> None:
+        rows = tables.SUBTASKS.c
+        asked = select(rows.revision).where(rows.task == task, rows.source == source)
+        revision = int(self.connection.execute(asked).scalar() or 0)
+        set_value(self.connection, "revision", max(revision, value_of(self.connection, "revision")))
         self._drop(tables.SUBTASKS, task=task, source=source)
 
     def put_template(self, row: TaskRow) -> None:
@@ -146,6 +155,9 @@ class Writing:
 
     def drop_template(self, name: str) -> None:
         self._drop(tables.TEMPLATES, name=name)
+
+    def put_text(self, name: str, content: str) -> None:
+        self._put(tables.TEXTS, {"name": name, "text": content})
 
     def _put(self, table: Table, form: dict[str, Any]) -> None:
         put(self.connection, table, form)
@@ -190,6 +202,7 @@ def read_state(connection: Connection) -> State:
         {row["name"]: TaskRow(**row) for row in rows(tables.TASKS)},
         {(row["task"], row["source"]): _subtask(row) for row in rows(tables.SUBTASKS)},
         {row["name"]: TaskRow(**row) for row in rows(tables.TEMPLATES)},
+        {row["name"]: row["text"] for row in rows(tables.TEXTS)},
     )
 
 

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, String, Table, Text
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    inspect,
+    text,
+)
 from sqlalchemy.dialects import mysql
 
 METADATA = MetaData()
-VERSION = 1
+VERSION = 2
 """Version of the tables below. A later one adds its step to `UPGRADES`."""
 
-UPGRADES: dict[int, tuple[str, ...]] = {}
-"""Statements that bring the tables from version k to k + 1, by k. Each may be run twice."""
+
+def _add_relay_kept(connection: Connection) -> None:
+    """Of version 1 a relay that was resumed was kept from then on."""
+    known = {column["name"] for column in inspect(connection).get_columns("unshard_sources")}
+    if "relay_kept" not in known:
+        connection.execute(text("ALTER TABLE unshard_sources ADD COLUMN relay_kept BOOLEAN NOT NULL DEFAULT 1"))
+
+
+UPGRADES: Mapping[int, Callable[[Connection], None]] = {1: _add_relay_kept}
+"""What brings the tables from version k to k + 1, by k. Each may be run twice, and a master of version k that leads
+meanwhile goes on."""
 
 
 def _name(length: int = 255) -> String:
@@ -35,7 +59,7 @@ VALUES = Table(
     Column("name", _name(64), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`version` of the tables; `epoch`: the last number given to a bound."""
+"""`version` of the tables; `epoch`: the last number given to a bound; `revision`: the highest of a dropped subtask."""
 
 LEADER = Table(
     "unshard_leader",
@@ -72,8 +96,10 @@ SOURCES = Table(
     Column("enabled", Boolean, nullable=False),
     Column("relay_stage", _name(16), nullable=False),
     Column("last_worker", _name(), nullable=False),
+    Column("relay_kept", Boolean, nullable=False, server_default=text("1")),
 )
-"""`text`: the source file as the user wrote it. `last_worker`: who served it last, hence has its relay and dumps."""
+"""`text`: the source file as the user wrote it. `last_worker`: who served it last, hence has its relay and dumps.
+`relay_kept`: what a paused relay is once it is resumed."""
 
 BOUNDS = Table(
     "unshard_bounds",
@@ -108,3 +134,11 @@ TEMPLATES = Table(
     Column("name", _name(64), primary_key=True),
     Column("text", _text(), nullable=False),
 )
+
+TEXTS = Table(
+    "unshard_texts",
+    METADATA,
+    Column("name", _name(64), primary_key=True),
+    Column("text", _text(), nullable=False),
+)
+"""What users leave for others, by name: `topology`, where their own tools are."""

@@ -69,9 +69,10 @@ class Tasks:
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
             starts = {config.source_id: self._start(config, request.start_time) for config in configs}
-            rows = [SubtaskRow(task.name, name, Stage.RUNNING, 1, start) for name, start in starts.items()]
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, starts)
+                first = writing.first_revision
+                rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, start) for name, start in starts.items()]
                 if task.name not in state.tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
                 for row in rows:
@@ -88,9 +89,10 @@ class Tasks:
                 raise ClusterError("CLUSTER-007", values={"task": task.name})
             configs = plan(state, task, ())
             told = self._checked(task, configs)
-            rows = [SubtaskRow(task.name, config.source_id, Stage.STOPPED) for config in configs]
+            names = [config.source_id for config in configs]
             with self._cluster.change() as writing:
-                refuse_changed(state, writing.state, task.name, [row.source for row in rows])
+                refuse_changed(state, writing.state, task.name, names)
+                rows = [SubtaskRow(task.name, name, Stage.STOPPED, writing.first_revision) for name in names]
                 writing.put_task(TaskRow(task.name, kept(text)))
                 for row in rows:
                     writing.put_subtask(row)
@@ -103,9 +105,7 @@ class Tasks:
             with self._cluster.change() as writing:  # behind any resume that has begun, and none begins from here on
                 state = writing.state
             rows = subtasks(state, task.name, request.sources)
-            for row in rows:
-                if row.stage is not Stage.STOPPED:
-                    raise ClusterError("CLUSTER-016", Where(row.source), f"stop task {task.name} first")
+            _refuse_unstopped(rows)
             if request.remove_meta and len(rows) < len(state.of_task(task.name)):
                 raise ClusterError("CLUSTER-016", cause="remove-meta is of all sources of a task: name none")
             configs = {row.source: subtask_config(state, row) for row in rows}
@@ -117,6 +117,18 @@ class Tasks:
                 for row in rows:
                     writing.put_subtask(replace(row, start=starts[row.source], brief=None))
         return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
+
+    def drop_meta(self, task: str) -> None:
+        """Drop all that the target has on record of a task that stands on all of its sources.
+
+        Raises ClusterError CLUSTER-016 to 018; TargetError.
+        """
+        with self._alone(task):
+            with self._cluster.change() as writing:  # behind any resume that has begun
+                state = writing.state
+            rows = subtasks(state, task, ())
+            _refuse_unstopped(rows)
+            self._forget(subtask_config(state, rows[0]))
 
     def halt(self, request: TaskRequest) -> Answer:
         """DM's REST "stop": the task stands and is kept, to be resumed."""
@@ -232,6 +244,12 @@ def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow
     if not sources:
         raise ClusterError("CLUSTER-016", cause="name a task, or sources with -s")
     return [row for row in state.subtasks.values() if row.source in sources]
+
+
+def _refuse_unstopped(rows: Sequence[SubtaskRow]) -> None:
+    for row in rows:
+        if row.stage is not Stage.STOPPED:
+            raise ClusterError("CLUSTER-016", Where(row.source), f"stop task {row.task} first")
 
 
 def _same(old: TaskConfig, new: TaskConfig) -> bool:

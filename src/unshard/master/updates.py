@@ -21,7 +21,7 @@ from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.relays import known
 from unshard.master.sources import Ask
 from unshard.master.stages import settle
-from unshard.master.state import SourceRow, State, SubtaskRow, TaskRow
+from unshard.master.state import State, SubtaskRow, TaskRow
 from unshard.master.tasks import plan
 
 NEVER = frozenset({"name", "task-mode", "meta-schema", "is-sharding", "shard-mode", "delivery", "case-sensitive"})
@@ -106,7 +106,7 @@ class Updates:
             relay = row.relay_stage
             if "enable-relay" in changed:
                 relay = Stage.RUNNING if new.enable_relay else Stage.STOPPED
-            writing.put_source(SourceRow(new.source_id, kept(request.config), new.enable, relay, row.last_worker))
+            writing.put_source(replace(row, text=kept(request.config), enabled=new.enable, relay_stage=relay))
             rows = now.of_source(new.source_id)
             if changed - LIVE_SOURCE:
                 _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))

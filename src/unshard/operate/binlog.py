@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,11 +20,16 @@ from unshard.target.meta import MetaTables
 from unshard.target.operators import Op, give, load_operators, revert
 from unshard.target.recorded import Recorded, read_recorded
 
+LATER = "takes effect when the task is started again, or gets there"
+"""Of a task whose process is not known."""
+
 _FOLDER = re.compile(r"\|\d+(?=\.\d+$)")  # DM's name of a file in its relay log: `mysql-bin|000001.000003`
 
 
-def answer_binlog(subject: Subject, request: Binlog, who: str) -> dict[str, Any]:
-    """dmctl's answer. `who` stands in the record of what was given.
+def answer_binlog(
+    subject: Subject, request: Binlog, who: str, effect: Callable[[str], str] = lambda source: LATER
+) -> dict[str, Any]:
+    """dmctl's answer. `who` stands in the record of what was given; `effect`: when it shows on a source, in words.
 
     Raises ClusterError CLUSTER-047, DdlError DDL-026 for a statement that is no DDL, TargetError.
     """
@@ -42,7 +47,7 @@ def answer_binlog(subject: Subject, request: Binlog, who: str) -> dict[str, Any]
         at = _place(recorded, place, rereads=op in (Op.SKIP, None))
         if op is not None:
             give(connection, meta, source, op, at, sqls, who)
-            return f"{op} at {at}: takes effect when the task is started again, or gets there"
+            return f"{op} at {at}: {effect(source)}"
         if not revert(connection, meta, source, at, who):
             raise SyncError("SYNC-070", Where(source, position=str(at)))
         return f"taken back at {at}"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from unshard import log
 from unshard.config.access import Role
 from unshard.errors import ClusterError
 from unshard.metrics import CONTENT_TYPE, Sample, exposition
-from unshard.metrics.process import process_samples
+from unshard.metrics.process import own_version, process_samples
 from unshard.web.guard import GuardedRoute, needs
 
 
@@ -35,6 +36,12 @@ def observing(samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]) -
     def metrics() -> Response:
         """Every series of the process, in Prometheus' text format."""
         return Response(exposition([*samples(), *process_samples()]), media_type=CONTENT_TYPE)
+
+    @router.get("/status", response_class=PlainTextResponse)
+    @needs(Role.VIEWER)
+    def status() -> str:
+        """Which version runs here, by which Python; as DM has it."""
+        return f"Release Version: {own_version()}\nPython Version: {platform.python_version()}\n"
 
     @router.get("/settings")
     @needs(Role.VIEWER)

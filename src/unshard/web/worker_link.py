@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -18,6 +20,9 @@ from unshard.web.tokens import Caller
 
 WAKE_SECONDS = 2.0
 """How long a worker may take over what it does at once."""
+
+IDLE_SECONDS = 1800.0
+"""How long a client is kept that nobody uses: longer than any request takes."""
 
 
 class HttpWorkerLink:
@@ -61,11 +66,14 @@ class HttpWorkerLink:
 
 
 class WorkerLinks:
-    """Links by address, each with a client of its own that is kept. Call it; `close` ends them."""
+    """Links by address, each with a client of its own that is kept while it is used. Call it; `close` ends them."""
 
-    def __init__(self, security: LinkSecurity, scheme: str, seconds: float) -> None:
-        self._security, self._scheme, self._seconds = security, scheme, seconds
+    def __init__(
+        self, security: LinkSecurity, scheme: str, seconds: float, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._security, self._scheme, self._seconds, self._monotonic = security, scheme, seconds, monotonic
         self._clients: dict[str, httpx.Client] = {}
+        self._used: dict[str, float] = {}
         self._lock = Lock()
 
     def __call__(self, addr: str) -> HttpWorkerLink:
@@ -74,7 +82,9 @@ class WorkerLinks:
     def client(self, addr: str) -> httpx.Client:
         """The client of the process at `HOST:PORT`."""
         with self._lock:
+            self._used[addr] = self._monotonic()
             if addr not in self._clients:
+                self._drop_idle()
                 self._clients[addr] = http_client(self._security, f"{self._scheme}://{addr}", seconds=self._seconds)
             return self._clients[addr]
 
@@ -104,9 +114,17 @@ class WorkerLinks:
             raise _of_another_version(addr) from None
         return found
 
+    def _drop_idle(self) -> None:
+        """Clients of members that are gone."""
+        oldest = self._monotonic() - IDLE_SECONDS
+        for addr in [addr for addr, used in self._used.items() if used < oldest]:
+            del self._used[addr]
+            self._clients.pop(addr).close()
+
     def close(self) -> None:
         with self._lock:
             clients, self._clients = list(self._clients.values()), {}
+            self._used.clear()
         for client in clients:
             client.close()
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from secrets import token_hex
 from threading import Event, Lock, Thread
 
 from unshard.api.orders import Beat, MasterLink, Orders, PurgeWish
-from unshard.api.stage import Stage
 from unshard.api.status import SourceReport
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
@@ -50,6 +50,8 @@ class Agent:
     leaves: bool = True
     host: SourceHost | None = None
     _orders: Orders | None = None
+    _life: str = field(default_factory=lambda: token_hex(8))
+    _beaten: int = 0
     _asked: float = 0.0
     _ttl: float = 0.0
     _beat_now: Event = field(default_factory=Event)
@@ -154,7 +156,7 @@ class Agent:
     def _leave(self) -> None:
         """Tell the master that the source is free; one that doesn't hear it finds out by the ttl."""
         try:
-            self.link.beat(Beat(name=self.name, addr=self.addr, leaving=True))
+            self.link.beat(self._beat().model_copy(update={"leaving": True}))
         except UnshardError as error:
             self._log.warning("no master hears that this worker leaves", error=str(error))
 
@@ -183,17 +185,13 @@ class Agent:
             self._beat_now.wait(every)
 
     def _beat(self) -> Beat:
+        self._beaten += 1
+        beat = Beat(name=self.name, addr=self.addr, life=self._life, number=self._beaten)
         host = self.host
         if host is None:
-            return Beat(name=self.name, addr=self.addr, relay_stage=Stage.STOPPED)
-        return Beat(
-            name=self.name,
-            addr=self.addr,
-            epoch=host.order.epoch,
-            source=host.order.source,
-            relay_stage=host.relay.stage,
-            subtasks=host.briefs(),
-        )
+            return beat
+        serves = {"epoch": host.order.epoch, "source": host.order.source}
+        return beat.model_copy(update={**serves, "relay_stage": host.relay.stage, "subtasks": host.briefs()})
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]

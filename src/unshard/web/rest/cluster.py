@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, status
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from unshard.api.verbs import ListMember, OfflineMember
 from unshard.config.access import Role
@@ -19,6 +19,9 @@ from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
 from unshard.web.rest.answers import done, listed
 from unshard.web.rest.task_form import Task, from_config, to_text
+
+TOPOLOGY = "topology"
+"""Name of the text that is kept of it."""
 
 
 class Template(BaseModel):
@@ -34,6 +37,25 @@ class TemplateImport(BaseModel):
     overwrite: bool = False
 
 
+class Place(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    host: str = Field(max_length=255)
+    port: int = Field(ge=1, le=65535)
+
+
+class Topology(BaseModel):
+    """Where the cluster and the tools around it are. Of members nothing is taken from here: they tell it themselves."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    master_topology_list: list[dict[str, Any]] = []
+    worker_topology_list: list[dict[str, Any]] = []
+    grafana_topology: Place | None = None
+    prometheus_topology: Place | None = None
+    alert_manager_topology: Place | None = None
+
+
 def cluster_routes(master: Master) -> APIRouter:
     router = APIRouter(prefix="/api/v1/cluster", tags=["cluster"], route_class=LeaderRoute)
 
@@ -43,10 +65,22 @@ def cluster_routes(master: Master) -> APIRouter:
     @router.get("/info")
     @needs(Role.VIEWER)
     def info() -> dict[str, Any]:
-        """Where masters and workers are."""
-        workers = [{"name": name, "addr": addr} for name, (addr, _, _) in master.members.workers().items()]
-        masters = [{"name": row.name, "addr": row.addr} for row in master.election.masters()]
-        return {"cluster_id": 0, "topology": {"master_topology_list": masters, "worker_topology_list": workers}}
+        """Where masters and workers are, and what was said of the tools around them."""
+        workers = {name: addr for name, (addr, _, _) in master.members.workers().items()}
+        masters = {row.name: row.addr for row in master.election.masters()}
+        told = master.cluster.state.texts.get(TOPOLOGY)
+        tools = Topology.model_validate_json(told).model_dump(exclude_none=True) if told else {}
+        members = {"master_topology_list": _places(masters), "worker_topology_list": _places(workers)}
+        return {"cluster_id": 0, "topology": {**tools, **members}}
+
+    @router.put("/info")
+    @needs(Role.OPERATOR)
+    def put_info(body: Topology) -> dict[str, Any]:
+        """Say where Grafana, Prometheus and the alert manager are, for whoever asks."""
+        kept = body.model_copy(update={"master_topology_list": [], "worker_topology_list": []})
+        with master.cluster.change() as writing:
+            writing.put_text(TOPOLOGY, kept.model_dump_json())
+        return info()
 
     @router.get("/masters")
     @needs(Role.VIEWER)
@@ -79,6 +113,15 @@ def cluster_routes(master: Master) -> APIRouter:
         forget("worker", worker_name)
 
     return router
+
+
+def _places(addrs: dict[str, str]) -> list[dict[str, Any]]:
+    """DM's host and port of each member, and the address as it is."""
+    parts = {name: addr.rpartition(":") for name, addr in addrs.items()}
+    return [
+        {"name": name, "host": host, "port": int(port) if port.isdecimal() else 0, "addr": addrs[name]}
+        for name, (host, _, port) in parts.items()
+    ]
 
 
 def template_routes(master: Master) -> APIRouter:

@@ -125,12 +125,16 @@ def task_routes(master: Master) -> APIRouter:
 
     @router.delete("/{task_name}", status_code=status.HTTP_204_NO_CONTENT)
     @needs(Role.OPERATOR)
-    def delete_task(task_name: str, force: bool = False) -> None:
-        """Forget a task that stands; `force`: one that runs too. What the target has on record of it stays."""
+    def delete_task(task_name: str, force: bool = False, keep_meta: bool = True) -> None:
+        """Forget a task that stands; `force`: one that runs too. What the target has on record of it stays, so that a
+        task of its name goes on there; without `keep_meta` that is dropped too."""
         known(task_name)
         running = [row.source for row in master.cluster.state.of_task(task_name) if row.stage == "Running"]
         if running and not force:
             raise ClusterError("CLUSTER-016", cause=f"it runs on {', '.join(running)}: stop it first, or force=true")
+        if not keep_meta:
+            done(master.tasks.halt(StopTask(name=task_name)))
+            master.tasks.drop_meta(task_name)
         done(master.stop_task(StopTask(name=task_name)))
 
     @router.get("/{task_name}/status")
