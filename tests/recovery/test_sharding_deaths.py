@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from shard_runs import Shards, ends_at
 from task_runs import Command, TaskRun
 from unshard.model.table import TableName
+from unshard.target.meta import MetaTables
+from unshard.target.shard_locks import forget_source
 from unshard.testing.binlog_count import exactly_once, row_events
 from unshard.testing.servers import MariadbServer
 
@@ -124,4 +126,23 @@ def test_deaths_between_statements_that_a_copy_has(
         for table in (0, 2):
             shards.alter("s1", table, early[1])
             shards.update("s1", table, 0, "d = 8")
+        shards.settle(run)
+
+
+def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(
+    shards: Shards, spark: SparkSession, target: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = shards.files()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    for number, place in enumerate(("ddl-execute-before", "ddl-execute-after")):
+        change(shards, number)
+        assert ends_at(place, files, spark, monkeypatch), place
+        connection = target.connection()
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            forget_source(cursor, MetaTables(files.meta, files.name), "s1")
+            cursor.execute("COMMIT")
+        connection.close()
+    with TaskRun(files, spark) as run:
         shards.settle(run)
