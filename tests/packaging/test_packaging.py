@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,6 +104,53 @@ def test_the_health_of_a_process(status: int, code: int) -> None:
 
 def test_the_health_of_nothing() -> None:
     assert subprocess.run([sys.executable, HEALTHCHECK, "127.0.0.1:1"], check=False).returncode == 1
+
+
+@pytest.fixture(scope="module")
+def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the wheel lays beside `bin`."""
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "setup.py", "-q", "egg_info", "-e", str(folder), "install_data", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return folder / "share" / "unshard"
+
+
+def test_the_wheel_brings_examples_and_units(share: Path) -> None:
+    for there, here in (("examples", ROOT / "examples"), ("systemd", PACKAGING / "systemd")):
+        found = {file.relative_to(share / there): file.read_bytes() for file in (share / there).rglob("*.*")}
+        assert found == {file.relative_to(here): file.read_bytes() for file in here.rglob("*.*")}
+
+
+def test_master_and_worker_start_by_the_examples(share: Path, tmp_path: Path) -> None:
+    """Anywhere, as they are; the test only gives them ports that are free, and leaves Spark out."""
+    worker = tmp_path / "worker.yaml"
+    worker.write_text(re.sub(r"(?m)^spark: .*", "", (share / "examples" / "worker.yaml").read_text()))
+    master = started(tmp_path, "master", share / "examples" / "master.yaml")
+    with master as addr, started(tmp_path, "worker", worker, "--join", addr):
+        words = ["ctl", "list-member", "--master-addr", addr]
+        until = time.monotonic() + 60
+        while '"worker-1"' not in (told := unshard(tmp_path, *words).stdout):
+            assert time.monotonic() < until, told
+
+
+@contextmanager
+def started(folder: Path, verb: str, file: Path, *words: str) -> Iterator[str]:
+    """A process by its file, in good order to its end; where it serves."""
+    command = [sys.executable, "-m", "unshard", verb, "--config", str(file), f"--{verb}-addr", "127.0.0.1:0", *words]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert " serves at http://" in line, line
+            yield line.rpartition("//")[2].strip()
+        finally:
+            process.terminate()
+    assert process.returncode == 0
+
+
+def unshard(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "unshard", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_the_source_archive_is_complete(tmp_path: Path) -> None:
