@@ -29,7 +29,7 @@ def shop(target: MariadbServer, store: str) -> Iterator[Shop]:
         yield shop
 
 
-@pytest.mark.parametrize("process", ["java", "pyspark.daemon"])
+@pytest.mark.parametrize("process", ["java", "spark.daemon"])
 def test_what_runs_the_batch_is_killed_in_its_middle(shop: Shop, process: str) -> None:
     worker = shop.cluster.worker("w1")
     with row_held(shop.target, TARGET.quoted):

@@ -41,7 +41,7 @@ def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: 
 def kill_python_workers() -> int:
     """SIGKILL to the Spark Python workers below this process; how many there were."""
     own = [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
-    workers = [child for child in own if "pyspark.daemon" in " ".join(child.cmdline())]
+    workers = [child for child in own if "spark.daemon" in " ".join(child.cmdline())]
     workers = [child for child in workers if child.parent() in workers]  # not the daemon that forks them
     for worker in workers:
         worker.send_signal(signal.SIGKILL)

@@ -18,3 +18,35 @@ def test_arrow_and_the_interpreter_share_one_heap(spark: SparkSession) -> None:
         return f"{pa.default_memory_pool().backend_name} {os.environ['MALLOC_ARENA_MAX']}".encode()
 
     assert run_tasks(spark, [b""], heap) == [b"system 1"]
+
+
+@pytest.mark.spark
+def test_what_stays_is_left_out_of_the_collection_behind_every_task(spark: SparkSession) -> None:
+    def objects(_: bytes) -> bytes:
+        import gc
+        import os
+
+        return f"{os.getpid()} {gc.get_freeze_count()} {len(gc.get_objects())}".encode()
+
+    known: set[int] = set()
+    again: list[tuple[int, int]] = []
+    while not again:  # a process that has done a task before
+        told = [tuple(map(int, one.split())) for one in run_tasks(spark, [b"", b""], objects)]
+        again = [(frozen, collected) for pid, frozen, collected in told if pid in known]
+        known |= {pid for pid, _, _ in told}
+    assert all(frozen > 3 * collected for frozen, collected in again)
+
+
+@pytest.mark.spark
+def test_what_tasks_need_is_loaded_before_they_are_forked(spark: SparkSession) -> None:
+    def parent(_: bytes) -> bytes:
+        import os
+        from pathlib import Path
+
+        import pyspark
+
+        return Path(f"/proc/{os.getppid()}/cmdline").read_bytes() + pyspark.__file__.encode()
+
+    (told,) = run_tasks(spark, [b""], parent)
+    assert b"unshard.spark.daemon" in told, "it was not sure to have one thread only"
+    assert b".zip" not in told

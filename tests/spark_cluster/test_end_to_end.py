@@ -39,7 +39,7 @@ def python_workers(parents: list[psutil.Process]) -> list[psutil.Process]:
     """The processes that run Spark's Python tasks: children of the daemons that executors start."""
     below = [child for parent in parents for child in parent.children(recursive=True)]
     alive = [process for process in below if process.status() != psutil.STATUS_ZOMBIE]
-    daemons = [process for process in alive if "pyspark.daemon" in " ".join(process.cmdline())]
+    daemons = [process for process in alive if "spark.daemon" in " ".join(process.cmdline())]
     numbers = {process.pid for process in daemons}
     return [process for process in daemons if process.ppid() in numbers]
 

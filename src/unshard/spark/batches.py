@@ -25,7 +25,7 @@ from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.alive import failure
 from unshard.spark.folders import sees
-from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks
+from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks, settle
 from unshard.spark.tags import tagged
 from unshard.sync.batch import BatchPlan, Range
 from unshard.sync.carry import carried
@@ -129,6 +129,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
         report = _apply_partition(plan, changes)
         columns = [pa.array([pickle.dumps(report)], pa.binary()), counted_here()]
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
+        settle()
 
     pieces = len(plan.ranges)
     try:

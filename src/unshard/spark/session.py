@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from unshard.config.redact import is_secret
 from unshard.errors import EngineError
 from unshard.log.rotation import kept_small
-from unshard.spark import address
+from unshard.spark import address, daemon
 from unshard.spark.address import is_remote, local_slots
 from unshard.spark.alive import is_connect, lives, setting
 from unshard.spark.survey import survey
@@ -118,6 +118,8 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
         name: value for name, value in {**LOCAL_CONF, **WORKER_CONF}.items() if loopback or name not in _ADDRESSES
     }
     settings["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {archive_options(class_archive())}"
+    if master.startswith("local"):
+        settings["spark.python.daemon.module"] = daemon.MODULE
     settings["spark.sql.warehouse.dir"] = str(log_file.parent / "spark-warehouse")
     if archives:
         settings["spark.archives"] = ",".join(archives)
