@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.stage import BIG, Memory, Run, end_of, engine
-from unshard.config import parse_source, parse_task, plan_subtasks
+from unshard.config.files import parse_source, parse_task
+from unshard.config.subtask import plan_subtasks
 from unshard.testing.servers import MariadbServer
 from unshard.worker.build import build_subtask
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from unshard.config import parse_source, parse_task, plan_subtasks
+from unshard.config.files import parse_source, parse_task
+from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import spark_session

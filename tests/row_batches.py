@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from unshard.errors import Where
-from unshard.model.change import OnMissingRow, Op
+from unshard.model.change import Op
+from unshard.model.missing import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table

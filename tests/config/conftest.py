@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from unshard.config import SourceConfig, TaskConfig, parse_source, parse_task
+from unshard.config.files import parse_source, parse_task
+from unshard.config.source import SourceConfig
+from unshard.config.task import TaskConfig
 from unshard.errors import ConfigError
 
 

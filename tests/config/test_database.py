@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unshard.config import DatabaseConfig
+from unshard.config.database import DatabaseConfig
 from unshard.errors import ConfigError
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.endpoint import to_endpoint

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from unshard.config import load_source, load_task, plan_subtasks
 from unshard.config.database import SecurityConfig
+from unshard.config.files import load_source, load_task
 from unshard.config.keys import section_of
 from unshard.config.reference import render
 from unshard.config.section import Later, NoEffect, Section
 from unshard.config.source import SourceConfig
+from unshard.config.subtask import plan_subtasks
 from unshard.config.task import TaskConfig
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unshard.config import load_source, load_task, parse_task
+from unshard.config.files import load_source, load_task, parse_task
 from unshard.errors import ConfigError
 
 BROKEN = """\

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unshard.config import load_source, load_task, plan_subtasks
+from unshard.config.files import load_source, load_task
 from unshard.config.redact import hidden, hidden_text
+from unshard.config.subtask import plan_subtasks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unshard.config import SubtaskConfig, plan_subtasks
+from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.errors import ConfigError
 
 START = {"binlog-name": "mysql-bin.000002", "binlog-pos": 120}

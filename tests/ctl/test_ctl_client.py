@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -175,3 +177,18 @@ def test_with_certificates_it_speaks_tls_and_holds_the_master_to_its_authority(m
     told = ctl("query-status", "--master-addr", master.address, "--ssl-ca", str(other.ca), *pair)
     assert told.exit_code == 1 and "CLUSTER-041" in told.stderr and "certificate verify failed" in told.stderr
     assert "CLUSTER-052" in ctl(*words[:-1], str(tmp_path / "gone.pem")).stderr
+
+
+def test_a_verb_loads_nothing_that_only_other_processes_need() -> None:
+    """What they take to load is time before every answer."""
+    heavy = "cryptography fastapi MySQLdb numpy prompt_toolkit pyarrow pymysql pyspark sqlalchemy structlog uvicorn"
+    lines = (
+        "import sys",
+        "from unshard.cli.app import app",
+        "try:",
+        "    app(['ctl', '--master-addr', '127.0.0.1:1', 'list-member'])",
+        "except SystemExit as end:",
+        f"    print(end.code, *sorted({set(heavy.split())} & set(sys.modules)))",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"]

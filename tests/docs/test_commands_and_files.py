@@ -12,9 +12,9 @@ import yaml
 from typer.main import get_group
 
 from unshard.cli.app import app
-from unshard.config import load_source, load_task, plan_subtasks
-from unshard.config.files import load_access, load_process
+from unshard.config.files import load_access, load_process, load_source, load_task
 from unshard.config.master import MasterConfig
+from unshard.config.subtask import plan_subtasks
 from unshard.config.worker import WorkerConfig
 from unshard.target.meta import MetaTables
 

@@ -15,7 +15,7 @@ import MySQLdb
 import pymysql
 import pytest
 
-from unshard.config import DatabaseConfig
+from unshard.config.database import DatabaseConfig
 from unshard.errors import SourceError, UnshardError
 from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint, connect, server_error, session

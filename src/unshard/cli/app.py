@@ -7,7 +7,6 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,6 @@ from rich.console import Console
 from unshard.cli.guard import FAILED, guarded
 from unshard.cli.monitoring import metrics
 from unshard.ctl.app import ctl
-from unshard.log import LogSettings
 
 
 class Level(StrEnum):
@@ -54,6 +52,8 @@ app = typer.Typer(
 
 def _tell_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         typer.echo(f"unshard {metadata.version('unshard')}")
         raise typer.Exit
 
@@ -104,6 +104,7 @@ def run(
     by hand, 1: an error, told on the terminal, 2: wrong use.
     """
     from unshard.cli.run import run_task
+    from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
     with_what = partial(run_task, auto_resume=auto_resume, remove_meta=remove_meta, addr=addr, log=how)

@@ -5,11 +5,6 @@ from __future__ import annotations
 import json
 
 import typer
-import yaml
-
-from unshard.metrics.dashboard import dashboard
-from unshard.metrics.registry import METRICS
-from unshard.metrics.rules import rules
 
 metrics = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Print what Prometheus and Grafana need to watch Unshard."
@@ -33,13 +28,21 @@ def print_alerts() -> None:
 @metrics.command("list")
 def print_list() -> None:
     """Print each metric: its name, its kind, its labels, what it means."""
+    from unshard.metrics.registry import METRICS
+
     for metric in METRICS.values():
         typer.echo(f"{metric.name}  {metric.kind}  {', '.join(metric.labels)}\n    {metric.help}")
 
 
 def dashboard_text() -> str:
+    from unshard.metrics.dashboard import dashboard
+
     return json.dumps(dashboard(), indent=2) + "\n"
 
 
 def alerts_text() -> str:
+    import yaml
+
+    from unshard.metrics.rules import rules
+
     return HEAD + yaml.safe_dump(rules(), sort_keys=False, width=120, allow_unicode=True)

@@ -17,12 +17,6 @@ import re
 import secrets
 from pathlib import Path
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.decrepit.ciphers.modes import CFB
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-
 from unshard.errors import ConfigError
 
 KEY_PATH = "UNSHARD_SECRET_KEY_PATH"
@@ -50,6 +44,8 @@ def has_key() -> bool:
 
 def encrypt(text: str) -> str:
     """The form of a password for a file; another one each time. Raises ConfigError CONFIG-023 without a good key."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     nonce = secrets.token_bytes(_NONCE_BYTES)
     sealed = AESGCM(_key()).encrypt(nonce, text.encode(), _BOUND)
     return _FORM + base64.b64encode(nonce + sealed).decode()
@@ -57,6 +53,9 @@ def encrypt(text: str) -> str:
 
 def decrypt(text: str) -> str:
     """The password that `encrypt` was given. Raises ConfigError CONFIG-023, or 024 under another key or if changed."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     if not text.startswith(_FORM):
         raise ConfigError("CONFIG-024", cause=f"the text begins with {PREFIX}, but not with {_FORM}")
     try:
@@ -82,6 +81,10 @@ def is_of_dm(text: str) -> bool:
 
 def decrypt_dm(text: str) -> str:
     """The password in DM's text. Raises ConfigError CONFIG-023 without a good key, 028 when no text comes out."""
+    from cryptography.hazmat.decrepit.ciphers.modes import CFB
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+
     data = base64.b64decode(text)
     worker = Cipher(AES(_key()), CFB(data[:_IV_BYTES])).decryptor()
     try:

@@ -23,7 +23,7 @@ from unshard.config.units import (
     SyncerConfig,
 )
 from unshard.errors import ConfigError
-from unshard.model.change import OnMissingRow
+from unshard.model.missing import OnMissingRow
 
 DEFAULT_STATEMENT_BYTES = 1_000_000
 

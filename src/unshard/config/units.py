@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.dump_flags import DumpFlags, UnsupportedFlag, parse_flags, parse_size
 from unshard.config.section import NoEffect, Seconds, Section, Unit, later, not_supported, seconds_of
-from unshard.model.change import OnMissingRow
+from unshard.model.missing import OnMissingRow
 
 DEFAULT_WORKER_COUNT = 4
 """Partitions that apply row changes side by side."""

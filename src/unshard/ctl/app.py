@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from importlib.metadata import version as distribution_version
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 
-from unshard.config.ctl import CtlConfig
-from unshard.config.files import load_process
 from unshard.config.listener import LinkSecurity
 from unshard.config.section import seconds_of
 from unshard.ctl.groups import GlobalFlags
@@ -74,7 +71,9 @@ def flags(
     answer, 2: wrong use.
     """
     if version:
-        typer.echo(f"unshard {distribution_version('unshard')}")
+        from importlib import metadata
+
+        typer.echo(f"unshard {metadata.version('unshard')}")
         raise typer.Exit
     outer = context.obj if isinstance(context.obj, Session) else _of_environment()
     if config_file:
@@ -126,6 +125,9 @@ def _of_environment() -> Session:
 
 
 def _of_file(outer: Session, path: str) -> Session:
+    from unshard.config.ctl import CtlConfig
+    from unshard.config.files import load_process
+
     config = guarded(lambda: load_process(CtlConfig, path, {}))
     security = LinkSecurity(**{name: getattr(config, name) for name in LinkSecurity.model_fields})
     return replace(

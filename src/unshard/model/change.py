@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal
 
 import pyarrow as pa
-
-OnMissingRow = Literal["warn", "stop"]
-"""What becomes of an UPDATE or DELETE that finds no row in the target: it is counted and logged, or ends the task."""
 
 
 class Op(IntEnum):

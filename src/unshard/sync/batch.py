@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from unshard.binlog.payload import Part
-from unshard.model.change import OnMissingRow
+from unshard.model.missing import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint

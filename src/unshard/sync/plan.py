@@ -9,7 +9,7 @@ from typing import Any
 from unshard.binlog.cuts import slices, splits
 from unshard.binlog.mapped import mapped
 from unshard.errors import SyncError, Where
-from unshard.model.change import OnMissingRow
+from unshard.model.missing import OnMissingRow
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan, Tie
 from unshard.sync.follow import Rows

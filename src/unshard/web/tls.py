@@ -18,7 +18,6 @@ import httpx
 from unshard.config.listener import LinkSecurity
 from unshard.config.secret import read_secret
 from unshard.errors import ClusterError
-from unshard.log import logger
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
 
@@ -49,6 +48,8 @@ class FollowingContext(ssl.SSLContext):
         with self._lock:
             stamp = _stamp(self._files)
             if stamp != self._stamp:
+                from unshard.log import logger
+
                 self._stamp = stamp
                 try:
                     self._current = self._make()
