@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from unshard.api.verbs import ListMember, QueryStatus
+from unshard.errors import ClusterError
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import exactly_once, moved, row_events
 from unshard.testing.cluster import Cluster, Member
@@ -130,7 +132,7 @@ class Shop:
 
     def stages(self) -> dict[str, str]:
         """Of each source's subtask, by query-status."""
-        told = self.cluster.ctl("query-status", "shop")
+        told = self.cluster.asked(QueryStatus(name="shop"))
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0]["stage"] for one in told["sources"]}
 
     def serves(self, name: str) -> str:
@@ -144,9 +146,11 @@ class Shop:
 
     def workers(self) -> list[dict[str, str]]:
         """As list-member tells of them; none where no master leads."""
-        done = self.cluster.told("list-member", "--worker")
-        members = json.loads(done.stdout)["members"] if done.exit_code == 0 else []
-        return next((one["worker"]["workers"] for one in members if "worker" in one), [])
+        try:
+            told = self.cluster.asked(ListMember(worker=True))
+        except ClusterError:
+            return []
+        return next((one["worker"]["workers"] for one in told["members"] if "worker" in one), [])
 
     def _write(self, name: str, form: Any) -> str:
         path = self.folder / f"{name}.yaml"

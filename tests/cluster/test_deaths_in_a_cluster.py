@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 from shop import SHARDS, TARGET, Shop, until
 
+from unshard.api.verbs import ShardDdlLock
 from unshard.master.tables import SUBTASKS
 from unshard.testing.cluster import Cluster, Member
 from unshard.testing.hold import row_held, stands_still
@@ -131,7 +132,7 @@ def test_the_leader_killed_while_a_sharding_ddl_waits(shop: Shop) -> None:
         shop.work(name)
 
     alter("s1")
-    until(lambda: bool(shop.cluster.ctl("shard-ddl-lock", "shop")["locks"]), "a lock")
+    until(lambda: bool(shop.cluster.asked(ShardDdlLock(task="shop"))["locks"]), "a lock")
     dead = shop.cluster.leader()
     dead.kill()
     alter("s2")
@@ -140,7 +141,7 @@ def test_the_leader_killed_while_a_sharding_ddl_waits(shop: Shop) -> None:
     (lock,) = shop.cluster.ctl("shard-ddl-lock", "shop")["locks"]
     assert lock["unsynced"] == ["s3"]
     alter("s3")
-    until(lambda: not shop.cluster.ctl("shard-ddl-lock", "shop")["locks"], "resolved")
+    until(lambda: not shop.cluster.asked(ShardDdlLock(task="shop"))["locks"], "resolved")
 
 
 def test_a_frozen_leader_that_wakes_up_writes_nothing(shop: Shop) -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from shop import Shop, until
 
+from unshard.api.verbs import QueryStatus
 from unshard.config.access import token_hash
 from unshard.model.table import TableName
 from unshard.testing.cluster import UNSHARD, Cluster
@@ -175,7 +176,7 @@ class Stock:
         until(lambda: set(self.stages().values()) == {("Running", "Sync")}, "stock follows")
 
     def subtasks(self) -> dict[str, Any]:
-        told = self.shop.cluster.asked("query-status", name="stock")["sources"]
+        told = self.shop.cluster.asked(QueryStatus(name="stock"))["sources"]
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0] for one in told}
 
     def stages(self) -> dict[str, tuple[str, str]]:

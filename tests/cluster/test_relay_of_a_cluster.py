@@ -13,6 +13,7 @@ import httpx
 import pytest
 from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop, until
 
+from unshard.api.verbs import QueryStatus
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import exactly_once, moved, row_events
 from unshard.testing.cluster import Cluster, Member
@@ -66,7 +67,7 @@ class RelayShop:
 
     def status(self, task: str = "shop") -> tuple[dict[str, Any], dict[str, Any]]:
         """Of the relay, and of a task: what query-status prints."""
-        (told,) = self.shop.cluster.asked("query-status", name=task, sources=[SOURCE])["sources"]
+        (told,) = self.shop.cluster.asked(QueryStatus(name=task, sources=(SOURCE,)))["sources"]
         return told["sourceStatus"]["relayStatus"], told["subTaskStatus"][0]
 
     def relay_is(self, stage: str) -> None:
@@ -93,7 +94,7 @@ class RelayShop:
         self.assert_exactly_once()
 
     def start_both(self) -> None:
-        running = {one["taskName"] for one in self.shop.cluster.ctl("query-status")["tasks"]}
+        running = {one["taskName"] for one in self.shop.cluster.asked(QueryStatus())["tasks"]}
         for name, file in (("shop", self.shop.task_file), ("copy", self.copy_file)):
             if name not in running:
                 assert self.shop.cluster.ctl("start-task", file())["result"]

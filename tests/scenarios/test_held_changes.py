@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
-from shard_runs import Shards
-from task_runs import TaskRun, newest
+from shard_rig import ShardRig
+from task_runs import newest
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
-def test_prepared_transactions(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_prepared_transactions(rig: ShardRig) -> None:
     """What is committed arrives, what is rolled back does not; an ordinary transaction goes over both tables."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards()
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         for number, end in enumerate(("COMMIT", "ROLLBACK"), 1):
-            xid = f"'{schema} {number}'"
+            xid = f"'{rig.name} {number}'"
             rows = [
                 f"INSERT INTO {shards.at(table)} (id, v) VALUES ({shards.id('s1', table, number)}, '{end}')"
                 for table in (0, 1)
             ]
-            source_server.run(f"XA START {xid}", *rows, f"XA END {xid}", f"XA PREPARE {xid}", f"XA {end} {xid}")
+            rig.source.run(f"XA START {xid}", *rows, f"XA END {xid}", f"XA PREPARE {xid}", f"XA {end} {xid}")
         run.catch_up()
         assert len(shards.merged_rows()) == 3
         shards.alter("s1", 1, "ADD COLUMN c INT")
         shards.settle(run)
 
 
-def test_safe_mode(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_safe_mode(rig: ShardRig) -> None:
     """A held row that the target has already is replaced, as all others are."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, syncer={"safe-mode": True})
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards(syncer={"safe-mode": True})
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="1")
-        target_server.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
+        rig.target.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
         shards.alter("s1", 1, "ADD COLUMN c INT")
         shards.settle(run)
 
 
-def test_a_held_table_is_dropped_and_made_again(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_a_held_table_is_dropped_and_made_again(rig: ShardRig) -> None:
     """Rows of both lives arrive, also where the second begins with IF NOT EXISTS, for which the name is free."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards()
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="1")
-        first = source_server.query(f"SELECT * FROM {shards.at(0)}")
+        first = rig.source.query(f"SELECT * FROM {shards.at(0)}")
         shards.run("s1", f"DROP TABLE {shards.at(0)}")
         run.catch_up()
         run.stop()
-    with TaskRun(shards.files(), spark) as run:
+    with rig.run(shards) as run:
         run.reach("sync")
         shards.run("s1", f"CREATE TABLE IF NOT EXISTS {shards.at(0)} ({shards.row}, c INT)")
         shards.insert("s1", 0, 2, c="2")
@@ -77,48 +64,44 @@ def test_a_held_table_is_dropped_and_made_again(
         assert shards.merged_rows() == sorted([*first, *shards.expected()])
 
 
-def test_what_stops_a_re_sync_is_told_with_its_own_place(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_what_stops_a_re_sync_is_told_with_its_own_place(rig: ShardRig) -> None:
     """Not with that of the next transaction, in a later file: a human would leave out that one."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    run = TaskRun(shards.files(), spark).start()
+    shards = rig.shards()
+    run = rig.run(shards).start()
     run.catch_up()
     shards.alter("s1", 0, "ADD COLUMN c INT")
     shards.insert("s1", 0, 1, c="1")
-    first = newest(source_server).file
-    target_server.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
-    source_server.run("FLUSH BINARY LOGS")
+    first = newest(rig.source).file
+    rig.target.run(f"INSERT INTO {shards.merged} VALUES ({shards.id('s1', 0, 1)}, 'mine')")
+    rig.source.run("FLUSH BINARY LOGS")
     shards.insert("s1", 1, 1)
     run.catch_up()
     shards.alter("s1", 1, "ADD COLUMN c INT")
     assert isinstance(run.error(), UnshardError)
-    stopped = f"`meta_{schema}`.`{schema}_stopped`"
-    assert target_server.query(f"SELECT binlog_name FROM {stopped}") == [(first,)]
+    stopped = f"`meta_{rig.name}`.`{rig.name}_stopped`"
+    assert rig.target.query(f"SELECT binlog_name FROM {stopped}") == [(first,)]
 
 
-def test_a_transaction_prepared_before_the_log_that_is_left(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_a_transaction_prepared_before_the_log_that_is_left(rig: ShardRig) -> None:
     """It is committed while a shard is held, and its prepare is purged: it has no row of a shard that is read again."""
-    other, xid = f"`{schema}_s`.`z`", f"'{schema}'"
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    source_server.run(f"CREATE TABLE {other} (id INT PRIMARY KEY)")
-    with TaskRun(shards.files(), spark) as run:
+    other, xid = f"`{rig.name}_s`.`z`", f"'{rig.name}'"
+    shards = rig.shards()
+    rig.source.run(f"CREATE TABLE {other} (id INT PRIMARY KEY)")
+    with rig.run(shards) as run:
         run.catch_up()
         rows = f"INSERT INTO {other} VALUES (1)"
-        source_server.run(f"XA START {xid}", rows, f"XA END {xid}", f"XA PREPARE {xid}")
-        source_server.run("FLUSH BINARY LOGS")
+        rig.source.run(f"XA START {xid}", rows, f"XA END {xid}", f"XA PREPARE {xid}")
+        rig.source.run("FLUSH BINARY LOGS")
         shards.alter("s1", 0, "ADD COLUMN c INT")
-        kept = newest(source_server).file
+        kept = newest(rig.source).file
         shards.insert("s1", 0, 1, c="1")
-        source_server.run(f"XA COMMIT {xid}")
+        rig.source.run(f"XA COMMIT {xid}")
         shards.insert("s1", 0, 2, c="2")
         run.catch_up()
-    for file in (tmp_path / "relay").glob("**/mysql-bin.*"):
+    for file in (rig.folder / "relay").glob("**/mysql-bin.*"):
         if file.name < kept:
             file.unlink()
-    with TaskRun(shards.files(), spark) as run:
+    with rig.run(shards) as run:
         shards.alter("s1", 1, "ADD COLUMN c INT")
         shards.settle(run)
-        assert target_server.query(f"SELECT id FROM {other}") == [(1,)]
+        assert rig.target.query(f"SELECT id FROM {other}") == [(1,)]

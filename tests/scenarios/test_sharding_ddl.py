@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
+from shard_rig import ShardRig
 from shard_runs import Shards
-from task_runs import TaskRun, wait_until
+from task_runs import wait_until
 from unshard.errors import ShardError
 from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
@@ -20,17 +19,13 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.resync import Resyncer
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
-def test_one_source_two_tables_one_column(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+def test_one_source_two_tables_one_column(rig: ShardRig) -> None:
+    shards = rig.shards()
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="7")
@@ -45,19 +40,10 @@ def test_one_source_two_tables_one_column(
         shards.settle(run)
 
 
-def test_two_sources_and_a_sequence(
-    spark: SparkSession,
-    source_server: MariadbServer,
-    second_source: MariadbServer,
-    target_server: MariadbServer,
-    schema: str,
-    tmp_path: Path,
-) -> None:
+def test_two_sources_and_a_sequence(rig: ShardRig) -> None:
     """Shards meet three statements at their own pace, with rows of every version in between."""
-    sources = {"s1": source_server, "s2": second_source}
-    shards = Shards(schema, sources, target_server, tmp_path)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards(2)
+    with rig.run(shards) as run:
         run.catch_up()
         changes = ["ADD COLUMN c INT", "ADD COLUMN d INT NOT NULL DEFAULT 3", "MODIFY v VARCHAR(40) NOT NULL"]
         for source, table in [("s1", 0), ("s2", 1)]:
@@ -74,20 +60,17 @@ def test_two_sources_and_a_sequence(
                 shards.delete(source, table, number)
             shards.insert("s1", 0, 10 + number, c="9")
         shards.settle(run)
-        assert target_server.query(
+        assert rig.target.query(
             "SELECT CHARACTER_MAXIMUM_LENGTH FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s"
             " AND TABLE_NAME = 't' AND COLUMN_NAME = 'v'",
-            (f"{schema}_all",),
+            (f"{rig.name}_all",),
         ) == [(40,)]
 
 
-def test_tables_come_and_go_while_a_group_waits(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_tables_come_and_go_while_a_group_waits(rig: ShardRig) -> None:
     """A new shard with the new structure joins, two are renamed, one is dropped, whose rows stay in the target."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=3)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards(tables=3)
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="1")
@@ -99,7 +82,7 @@ def test_tables_come_and_go_while_a_group_waits(
         shards.insert("s1", 9, 1, c="6")
         run.catch_up()
         run.stop()
-    with TaskRun(shards.files(), spark) as run:
+    with rig.run(shards) as run:
         dropped = shards.id("s1", 2, 0)
         shards.run("s1", f"DROP TABLE {shards.at(2)}")
         run.catch_up()
@@ -116,12 +99,9 @@ def test_tables_come_and_go_while_a_group_waits(
         assert len(shards.merged_rows()) == len(shards.expected()) + 2
 
 
-def test_another_statement_in_the_same_place_stops_the_source(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    with pytest.raises(ShardError) as caught, TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+def test_another_statement_in_the_same_place_stops_the_source(rig: ShardRig) -> None:
+    shards = rig.shards()
+    with pytest.raises(ShardError) as caught, rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.alter("s1", 1, "ADD COLUMN d INT")
@@ -131,13 +111,10 @@ def test_another_statement_in_the_same_place_stops_the_source(
     assert "ADD COLUMN d" in str(caught.value)
 
 
-def test_eight_tables_are_in_step_soon(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_eight_tables_are_in_step_soon(rig: ShardRig) -> None:
     """Measured from the last shard's statement; other tables are not held up meanwhile."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=8)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards(tables=8)
+    with rig.run(shards) as run:
         run.catch_up()
         for table in range(7):
             shards.alter("s1", table, "ADD COLUMN c INT")
@@ -150,14 +127,7 @@ def test_eight_tables_are_in_step_soon(
         assert shards.merged_rows() == shards.expected()
 
 
-def test_what_is_held_is_read_again_once_in_a_batch_a_statement(
-    spark: SparkSession,
-    source_server: MariadbServer,
-    target_server: MariadbServer,
-    schema: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_held_is_read_again_once_in_a_batch_a_statement(rig: ShardRig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards meet a sequence one by one, with rows of all of them between each two statements."""
     read: Counter[tuple[TableName, str, int]] = Counter()
     batches: list[BatchPlan] = []
@@ -172,9 +142,9 @@ def test_what_is_held_is_read_again_once_in_a_batch_a_statement(
         close(self, plan, rows, after)
 
     monkeypatch.setattr(Resyncer, "_close", counted)
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=4)
+    shards = rig.shards(tables=4)
     numbers = itertools.count(1)
-    with TaskRun(shards.files(), spark) as run:
+    with rig.run(shards) as run:
         run.catch_up()
         for statement in range(3):
             for table in range(3):
@@ -191,26 +161,19 @@ def test_what_is_held_is_read_again_once_in_a_batch_a_statement(
     assert len(batches) == 3
 
 
-def test_several_groups_at_least_once(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_several_groups_at_least_once(rig: ShardRig) -> None:
     """Two groups wait for each other's turn crosswise, with batches that have no receipts."""
-    route = {"schema-pattern": f"{schema}_s", "target-schema": f"{schema}_all"}
+    route = {"schema-pattern": f"{rig.name}_s", "target-schema": f"{rig.name}_all"}
     routes = {
         "fold": {**route, "table-pattern": "t_*", "target-table": "t"},
         "other": {**route, "table-pattern": "u_*", "target-table": "u"},
     }
-    shards = Shards(
-        schema,
-        {"s1": source_server},
-        target_server,
-        tmp_path,
+    shards = rig.shards(
         keys={"routes": routes, "delivery": "at-least-once"},
         instance={"route-rules": ["fold", "other"]},
     )
-    others = Shards(schema, {"s1": source_server}, target_server, tmp_path, prefix="u")
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    others = rig.shards(prefix="u")
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         others.alter("s1", 1, "ADD COLUMN d INT")
@@ -219,7 +182,7 @@ def test_several_groups_at_least_once(
         others.insert("s1", 0, 1)
         run.catch_up()
         run.stop()
-    with TaskRun(shards.files(), spark) as run:
+    with rig.run(shards) as run:
         run.reach("sync")
         others.alter("s1", 0, "ADD COLUMN d INT")
         others.insert("s1", 0, 2, d="2")
@@ -231,19 +194,10 @@ def test_several_groups_at_least_once(
         shards.settle(run)
 
 
-def test_the_last_shard_of_a_source_is_dropped_while_it_is_held(
-    spark: SparkSession,
-    source_server: MariadbServer,
-    second_source: MariadbServer,
-    target_server: MariadbServer,
-    schema: str,
-    tmp_path: Path,
-) -> None:
+def test_the_last_shard_of_a_source_is_dropped_while_it_is_held(rig: ShardRig) -> None:
     """What it wrote behind its DDL arrives, and later DDL of the other source does not wait for it."""
-    sources = {"s1": source_server, "s2": second_source}
-    shards = Shards(schema, sources, target_server, tmp_path, tables=1)
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    shards = rig.shards(2, tables=1)
+    with rig.run(shards) as run:
         run.catch_up()
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="1")
@@ -256,35 +210,21 @@ def test_the_last_shard_of_a_source_is_dropped_while_it_is_held(
         assert shards.merged_rows() == sorted([*[(*row, None) for row in gone], *shards.expected()])
 
 
-def test_ghosts_of_shards_and_a_statement_before_the_other_source_is_loaded(
-    spark: SparkSession,
-    source_server: MariadbServer,
-    second_source: MariadbServer,
-    target_server: MariadbServer,
-    schema: str,
-    tmp_path: Path,
-) -> None:
-    sources = {"s1": source_server, "s2": second_source}
-    shards = Shards(schema, sources, target_server, tmp_path, tables=1)
-    gate = second_source.connection()
-    with gate.cursor() as cursor, TaskRun(shards.files(), spark) as run:
+def test_ghosts_of_shards_and_a_statement_before_the_other_source_is_loaded(rig: ShardRig) -> None:
+    shards = rig.shards(2, tables=1)
+    gate = rig.servers["s2"].connection()
+    with gate.cursor() as cursor, rig.run(shards) as run:
         cursor.execute(f"LOCK TABLES {shards.at(0)} WRITE")  # its dump waits
         wait_until(lambda: run.crew.errors != [] or run.crew.subtasks[0].unit == "sync", "the first is in sync")
         _by_gh_ost(shards, "s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 1, c="1")
-        time.sleep(1.5)
-        assert shards.held() == 1
+        wait_until(lambda: shards.held() == 1, "the first waits for the other source")
         cursor.execute("UNLOCK TABLES")
         run.reach("sync")
         shards.insert("s2", 0, 1)
         _by_gh_ost(shards, "s2", 0, "ADD COLUMN c INT")
         shards.insert("s2", 0, 2, c="2")
-        shards.wait_in_step(run)
-        names = [f"`{schema}_s`.`t_0`"]
-        expected = [
-            row for server in sources.values() for name in names for row in server.query(f"SELECT * FROM {name}")
-        ]
-        assert shards.merged_rows() == sorted(expected)
+        shards.settle(run)
 
 
 def _by_gh_ost(shards: Shards, source: str, table: int, change: str) -> None:

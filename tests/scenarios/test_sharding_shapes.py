@@ -3,58 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
+from shard_rig import ShardRig
 from shard_runs import ROW, Shards
 from task_runs import TaskRun
-from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
-def test_pt_online_schema_change_and_xa_transactions_behind_it(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_pt_online_schema_change_and_xa_transactions_behind_it(rig: ShardRig) -> None:
     """Prepared and committed while the table is held, committed when it is free, rolled back; a restart between."""
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path)
-    with TaskRun(shards.files(), spark) as run:
+    shards = rig.shards()
+    with rig.run(shards) as run:
         run.catch_up()
         _by_pt(shards, 0, "ADD COLUMN c INT")
         for number, xid in enumerate(("done", "late", "undone"), 20):
-            _prepare(shards, f"{schema}{xid}", number)
-        shards.run("s1", f"XA COMMIT '{schema}done'")
+            _prepare(shards, f"{rig.name}{xid}", number)
+        shards.run("s1", f"XA COMMIT '{rig.name}done'")
         shards.insert("s1", 0, 1, c="1")
         run.catch_up()
         assert shards.held()
-    with TaskRun(shards.files(), spark) as run:
-        shards.run("s1", f"XA ROLLBACK '{schema}undone'")
+    with rig.run(shards) as run:
+        shards.run("s1", f"XA ROLLBACK '{rig.name}undone'")
         shards.insert("s1", 1, 1)
         _by_pt(shards, 1, "ADD COLUMN c INT")
         shards.insert("s1", 1, 2, c="2")
         shards.wait_in_step(run)
-        shards.run("s1", f"XA COMMIT '{schema}late'")
+        shards.run("s1", f"XA COMMIT '{rig.name}late'")
         shards.settle(run)
         assert len(shards.merged_rows()) == 9
 
 
-def test_a_schema_of_shards_is_dropped_while_one_of_them_is_held(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_a_schema_of_shards_is_dropped_while_one_of_them_is_held(rig: ShardRig) -> None:
     """Nothing of it goes from the target, and nobody waits for its tables any more."""
-    fold = {"schema-pattern": f"{schema}_s*", "table-pattern": "t_*"}
-    routes = {"fold": {**fold, "target-schema": f"{schema}_all", "target-table": "t"}}
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=1, keys={"routes": routes})
-    other = f"`{schema}_s2`"
+    fold = {"schema-pattern": f"{rig.name}_s*", "table-pattern": "t_*"}
+    routes = {"fold": {**fold, "target-schema": f"{rig.name}_all", "target-table": "t"}}
+    shards = rig.shards(tables=1, keys={"routes": routes})
+    other = f"`{rig.name}_s2`"
     tables = [f"{other}.t_8", f"{other}.t_9"]
     shards.run("s1", f"CREATE DATABASE {other}")
     for number, table in enumerate(tables, 1):
         shards.run("s1", f"CREATE TABLE {table} ({ROW})")
         shards.run("s1", f"INSERT INTO {table} VALUES ({number}, 'before')")
-    files = replace(shards.files(), schemas=(f"{schema}_s", f"{schema}_s2")).write()
-    with TaskRun(files, spark) as run:
+    files = replace(shards.files(), schemas=(f"{rig.name}_s", f"{rig.name}_s2")).write()
+    with TaskRun(files, rig.spark) as run:
         run.catch_up()
         shards.run("s1", f"ALTER TABLE {tables[0]} ADD COLUMN c INT")
         shards.run("s1", f"INSERT INTO {tables[0]} VALUES (3, 'held', 7)")
@@ -62,7 +56,7 @@ def test_a_schema_of_shards_is_dropped_while_one_of_them_is_held(
         assert shards.held()
         shards.run("s1", f"DROP DATABASE {other}")
         run.catch_up()
-    with TaskRun(files, spark) as run:
+    with TaskRun(files, rig.spark) as run:
         shards.alter("s1", 0, "ADD COLUMN c INT")
         shards.insert("s1", 0, 4, c="8")
         shards.wait_in_step(run)
@@ -99,23 +93,20 @@ def _by_pt(shards: Shards, table: int, change: str) -> None:
         shards.run("s1", sql)
 
 
-def test_foreign_keys_that_bear_the_names_of_their_shards(
-    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
-) -> None:
+def test_foreign_keys_that_bear_the_names_of_their_shards(rig: ShardRig) -> None:
     """On the target they bear its table's name, those of the copy too."""
-    source_server.run(f"CREATE DATABASE {schema}_s", f"CREATE TABLE {schema}_s.p (id BIGINT PRIMARY KEY)")
+    rig.source.run(f"CREATE DATABASE {rig.name}_s", f"CREATE TABLE {rig.name}_s.p (id BIGINT PRIMARY KEY)")
     row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, p BIGINT, FOREIGN KEY (p) REFERENCES p (id)"
-    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, row=row)
+    shards = rig.shards(row=row)
 
     def names() -> list[str]:
         found = "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s"
-        return [name for (name,) in target_server.query(found, (f"{schema}_all",))]
+        return [name for (name,) in rig.target.query(found, (f"{rig.name}_all",))]
 
-    with TaskRun(shards.files(), spark) as run:
-        run.reach("sync")
+    with rig.run(shards) as run:
         run.catch_up()
         for table in (0, 1):
-            shards.alter("s1", table, f"ADD FOREIGN KEY (p) REFERENCES {schema}_s.p (id) ON DELETE CASCADE")
+            shards.alter("s1", table, f"ADD FOREIGN KEY (p) REFERENCES {rig.name}_s.p (id) ON DELETE CASCADE")
         shards.settle(run)
         assert sorted(names()) == ["t_ibfk_1", "t_ibfk_2"]
         for table in (0, 1):

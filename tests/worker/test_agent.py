@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def test_without_a_master_what_is_exactly_once_goes_on_until_another_worker_has_
         master.wait(name, Stage.RUNNING)
         wait_until(lambda: follows(agent, name), "it follows")
         master.silent = True
-        time.sleep(1.6)
+        wait_until(lambda: agent.host is not None and agent.host._alone, "it knows that it is alone")
         source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
         wait_until(lambda: rows(target, name) == [(1, 1)], "applied without a master")
         master.silent = False

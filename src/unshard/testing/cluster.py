@@ -23,13 +23,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import httpx
-
-from unshard.api.verbs import PATH
+from unshard.api.verbs import ListMember, Request
+from unshard.config.listener import LinkSecurity
+from unshard.ctl.client import MasterClient
+from unshard.errors import ClusterError
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.proxy import FaultProxy
 
 BOOT_SECONDS = 60.0
+LEADER_SECONDS = 10.0
+"""How long an answer to who leads may take."""
+
 UNSHARD = [sys.executable, "-m", "unshard"]
 _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTALL)
 
@@ -198,13 +202,16 @@ class Cluster:
         deadline = time.monotonic() + BOOT_SECONDS
         while not (name := self.leads()):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"no master leads:\n{self.told('list-member').stderr}")
+                raise RuntimeError("no master leads")
         return next(one for one in self.masters if one.name == name)
 
     def leads(self) -> str:
         """The name of the master that leads, by the word of whichever answers; empty where none does."""
-        done = self.told("list-member", "--leader", "--rpc-timeout", "10s")
-        return str(json.loads(done.stdout)["members"][0]["leader"]["name"]) if done.exit_code == 0 else ""
+        try:
+            told = self.asked(ListMember(leader=True), LEADER_SECONDS)
+        except ClusterError:
+            return ""
+        return str(told["members"][0]["leader"]["name"]) if told["result"] else ""
 
     @property
     def addresses(self) -> str:
@@ -225,11 +232,12 @@ class Cluster:
         )
         return Told(done.returncode, done.stdout, done.stderr)
 
-    def asked(self, verb: str, **request: Any) -> Any:
-        """The answer to a verb over HTTP, for what is looked at again and again: `ctl` is a process each time."""
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        address = f"http://127.0.0.1:{self.gates[0].port}{PATH}/{verb}"
-        return httpx.post(address, json=request, headers=headers, timeout=BOOT_SECONDS).json()
+    def asked(self, request: Request, seconds: float = BOOT_SECONDS) -> Any:
+        """The answer that `ctl` would print, for what is looked at again and again: `ctl` is a process each time.
+
+        Raises ClusterError as `MasterClient.ask`.
+        """
+        return MasterClient(self.addresses.split(","), seconds, LinkSecurity(token=self._token)).ask(request)
 
     def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:
         """Its JSON; AssertionError where it ends by another code."""
