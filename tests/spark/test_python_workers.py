@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from unshard.spark.daemon import _compiled
 from unshard.spark.jobs import run_tasks
 
 
@@ -50,3 +54,14 @@ def test_what_tasks_need_is_loaded_before_they_are_forked(spark: SparkSession) -
     (told,) = run_tasks(spark, [b""], parent)
     assert b"unshard.spark.daemon" in told, "it was not sure to have one thread only"
     assert b".zip" not in told
+
+
+def test_only_the_pyspark_that_the_interpreter_has_is_loaded_from_its_folder() -> None:
+    """A Spark of another folder may be of another release: its own pyspark stays."""
+    spark = str(Path(pyspark.__file__).parent)
+    site = str(Path(spark).parent)
+    zipped = f"{spark}/python/lib/pyspark.zip"
+    assert _compiled([zipped, "/mine.zip", site], spark) == ["/mine.zip", site]
+    other = ["/opt/spark/python/lib/pyspark.zip", site]
+    assert _compiled(other, "/opt/spark") == other
+    assert _compiled([zipped], spark) == [zipped]

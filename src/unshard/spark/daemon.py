@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 MODULE = "unshard.spark.daemon"
@@ -20,9 +22,7 @@ _WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "backgr
 def load() -> bool:
     """Load it; whether this process may be forked: it has one thread still, as far as that can be seen."""
     os.environ.update(_WITHOUT_THREADS)
-    spark = os.environ.get("SPARK_HOME")
-    if spark:  # pyspark's zip file, and a jar: the interpreter has the same pyspark itself
-        sys.path[:] = [path for path in sys.path if not path.startswith(spark) or os.path.isdir(path)]
+    sys.path[:] = _compiled(sys.path, os.environ.get("SPARK_HOME", ""))
     import_module("pyspark.worker")
     import_module("unshard.spark.batches")
     import pyarrow as pa
@@ -32,6 +32,15 @@ def load() -> bool:
     gc.freeze()
     threads = Path("/proc/self/task")
     return threads.is_dir() and len(list(threads.iterdir())) == 1
+
+
+def _compiled(paths: Sequence[str], spark: str) -> list[str]:
+    """Without the zip files and jars of the Spark in that folder, where the interpreter's pyspark is the same one."""
+    folders = [path for path in paths if os.path.isdir(path)]
+    found = PathFinder.find_spec("pyspark", folders)
+    if found is None or not found.origin or Path(found.origin).parent.resolve() != Path(spark).resolve():
+        return list(paths)
+    return [path for path in paths if path in folders or not path.startswith(spark)]
 
 
 def main() -> None:
