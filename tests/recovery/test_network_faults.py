@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
 from task_runs import TaskFiles, TaskRun, at_work, wait_until
+from unshard.dump.metadata import DumpResult
+from unshard.dump.unit import DumpUnit
 from unshard.mysql.endpoint import to_endpoint
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
@@ -68,13 +71,21 @@ def run_through(
     return run
 
 
-def interfere(run: TaskRun, proxy: FaultProxy, bytes_before: int) -> None:
-    """After so many bytes from the server the rest of a reply is lost; after as many again the network stalls."""
-    proxy.cut_after(bytes_before)
-    wait_until(lambda: proxy.has_cut() or run.crew.ended.is_set(), "truncated")
-    proxy.stall_after(bytes_before)
-    wait_until(lambda: proxy.has_stalled() or run.crew.ended.is_set(), "stalled")
-    stall(proxy)
+@contextmanager
+def dump_cut_off(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, bytes_before: int) -> Iterator[threading.Event]:
+    """After so many bytes of the dump the rest of a reply is lost. It is set up as the dump begins, which is told:
+    a quick one is over before another thread has seen it."""
+    dump, begun = DumpUnit.run, threading.Event()
+
+    def run(unit: DumpUnit) -> DumpResult:
+        if not begun.is_set():
+            proxy.cut_after(bytes_before)
+            begun.set()
+        return dump(unit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DumpUnit, "run", run)
+        yield begun
 
 
 def stall(proxy: FaultProxy) -> None:
@@ -120,9 +131,11 @@ def test_the_source_in_a_dump(
         syncer={"compact": False, "batch": 20, "worker-count": 2},
     )
     run = run_through(files, upstream, downstream, spark, monkeypatch)
-    with run:
-        run.reach("dump")
-        interfere(run, upstream, 20_000)
+    with dump_cut_off(monkeypatch, upstream, 20_000) as begun, run:
+        wait_until(lambda: (begun.is_set() and upstream.has_cut()) or run.crew.ended.is_set(), "truncated")
+        upstream.stall_after(20_000)
+        wait_until(lambda: upstream.has_stalled() or run.crew.ended.is_set(), "stalled")
+        stall(upstream)
         run.reach("sync")
         work.run(transactions=20)
         run.catch_up()
