@@ -53,7 +53,14 @@ def test_what_a_reader_needs_and_the_newest_file_never_go() -> None:
 def test_files_of_another_server_go_by_its_own_readers() -> None:
     files = [file(7, 1, "old"), file(8, 1, "old"), file(1, 2, "new"), file(2, 2, "new")]
     assert numbers(planned(files, Limits("bin.000009"), t="new:1").gone) == [(1, 7), (1, 8)]
-    assert numbers(planned(files, Limits("bin.000009"), other="old:8", t="new:2").gone) == [(1, 7), (2, 1)]
+    assert numbers(planned(files, Limits("bin.000009"), t="new:2").gone) == [(1, 7), (1, 8), (2, 1)]
+
+
+def test_a_reader_in_the_log_of_an_earlier_server_comes_to_the_later_ones_yet() -> None:
+    files = [file(7, 1, "old"), file(8, 1, "old"), file(1, 2, "new"), file(2, 2, "new"), file(9, 3, "old")]
+    late = planned(files, Limits("bin.000099"), late="old:8", t="new:2")
+    assert numbers(late.gone) == [(1, 7)] and late.reader is not None and late.reader.task == "late"
+    assert numbers(planned(files, Limits("bin.000099"), t="old:9").gone) == [(1, 7), (1, 8), (2, 1), (2, 2)]
 
 
 @pytest.mark.parametrize(

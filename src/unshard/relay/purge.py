@@ -93,10 +93,21 @@ def _files(files: Sequence[LogFile]) -> str:
     return f"{len(files)} files ({names})" if len(files) > 1 else f"1 file ({names})"
 
 
-def reader_of(file: LogFile, readers: Mapping[str, Sequence[Reader]]) -> Reader | None:
-    """Who needs the file: the one that reads furthest back. `readers`: by the uuid of the server of their places."""
-    first = min(readers.get(file.folder.uuid, ()), key=lambda reader: reader.position, default=None)
-    return first if first is not None and Position(file.name).number >= first.position.number else None
+def needed_from(files: Sequence[LogFile], readers: Mapping[str, Sequence[Reader]]) -> tuple[int, Reader | None]:
+    """The place in `files` from which on all are needed, and by whom; their number, and None, where none is.
+
+    `readers`: by the uuid of the server of their places. One that stands in the log of an earlier server comes to
+    those of all later ones yet.
+    """
+    begins = [
+        (place, reader.position, reader)
+        for uuid, several in readers.items()
+        for reader in several
+        for place, file in enumerate(files)
+        if file.folder.uuid == uuid and Position(file.name).number >= reader.position.number
+    ]
+    first = min(begins, key=lambda begin: begin[:2], default=None)
+    return (first[0], first[2]) if first is not None else (len(files), None)
 
 
 def plan(
@@ -111,13 +122,13 @@ def plan(
 
     The newest file of all always stays: the relay goes on with it. For space, files that are needed count for nothing.
     """
-    needed = {file: reader_of(file, readers) for file in files}
-    candidates = [file for file in files[:-1] if needed[file] is None]
+    first, reader = needed_from(files, readers)
+    candidates = files[: min(first, len(files) - 1)] if files else []
     wished = _wished(files, limits, now)
     wished.update(_for_space(candidates, limits, free_bytes))
-    kept = tuple(file for file in files if file in wished and file not in candidates)
+    kept = tuple(file for file in files[len(candidates) :] if file in wished)
     gone = tuple(file for file in candidates if file in wished)
-    return Purged(gone, kept, needed[kept[0]] if kept else None)
+    return Purged(gone, kept, reader if kept else None)
 
 
 def _wished(files: Sequence[LogFile], limits: Limits, now: float) -> set[LogFile]:
