@@ -13,6 +13,7 @@ from unshard.config.section import Later, NoEffect, Section
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import plan_subtasks
 from unshard.config.task import TaskConfig
+from unshard.master.orders import sent_form
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -37,6 +38,10 @@ def test_the_examples_are_one_working_task() -> None:
     assert [subtask.source_id for subtask in subtasks] == ["shop-01", "shop-02"]
     assert subtasks[1].dumper.threads == 2
     assert subtasks[1].syncer.worker_count == 2
+    for config in (*subtasks, *(one.source for one in subtasks)):
+        sent = sent_form(config)
+        assert type(config).model_validate(sent) == config
+    assert "shard-wait-alert-seconds" not in sent_form(subtasks[0])  # a worker that knew it not would refuse
 
 
 def acting_keys(model: type[Section]) -> set[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.errors import ConfigError
+from unshard.master.orders import sent_form
 
 START = {"binlog-name": "mysql-bin.000002", "binlog-pos": 120}
 
@@ -36,6 +37,7 @@ def test_defaults(files: Any) -> None:
     assert (subtask.meta_schema, subtask.clean_dump_file, subtask.start) == ("dm_meta", True, None)
     assert (subtask.routes, subtask.block_allow, subtask.column_mappings) == ({}, None, {})
     assert subtask.spark.master == "local[*]"
+    assert SubtaskConfig.model_validate(sent_form(subtask)) == subtask
 
 
 @pytest.mark.parametrize("inline", [False, True])

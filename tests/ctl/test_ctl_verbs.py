@@ -111,7 +111,8 @@ def test_each_verb_asks_for_what_its_words_say(master: Any, places: dict[str, st
         done = CliRunner().invoke(app, ["ctl", "--master-addr", master.address, *words])
         assert done.exit_code == 0, (line, done.output)
         assert json.loads(done.stdout) == {"result": True, "msg": "", "sources": []}
-        asked, body, _ = master.asked.pop()
+        asked, sent, _ = master.asked.pop()
+        body = REQUESTS[asked].model_validate(sent).model_dump(mode="json", by_alias=True)
         assert (asked, {key: body[key] for key in wanted}) == (verb, wanted), line
         assert REQUESTS[verb].model_validate(body).verb == verb
         assert master.asked == [], line

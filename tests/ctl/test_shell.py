@@ -61,7 +61,7 @@ def test_each_line_is_a_verb_and_errors_do_not_end_it(
 
 def test_flags_of_one_line_do_not_stay(session: Session, master: Any, prompt: Any) -> None:
     shell(TABLE, session, prompt("query-status -s a\nquery-status\nquit\n"))
-    assert [body["sources"] for _, body, _ in master.asked] == [["a"], []]
+    assert [body.get("sources") for _, body, _ in master.asked] == [["a"], None]
 
 
 def test_the_end_of_input_and_interrupts(session: Session, master: Any, prompt: Any) -> None:

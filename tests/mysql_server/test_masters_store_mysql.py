@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
@@ -13,11 +14,15 @@ from unshard.errors import ClusterError
 from unshard.master import tables
 from unshard.master.election import Election
 from unshard.master.state import SourceRow, SubtaskRow, TaskRow, WorkerRow
-from unshard.master.store import Store
+from unshard.master.store import Store, value_of
 from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
 NAMES = ("one", "two", "three")
+OF_VERSION_1 = (
+    "INSERT INTO unshard_sources (name, text, enabled, relay_stage, last_worker)"
+    " VALUES ('s', 'source-id: s', 1, 'Paused', 'w1')"
+)
 TEXT = "name: 'tâsk' # 名前 🎈 \\ ' \"\n" + "x" * 100_000
 
 
@@ -67,6 +72,20 @@ def test_one_leads_and_the_next_one_takes_over_all_that_it_kept(stores: list[Sto
         writing.drop_task("t")
     assert stores[2].read() == state
     assert {row.name for row in masters[2].masters()} == set(NAMES)
+
+
+def test_masters_that_come_at_once_bring_an_earlier_version_up_to_date(stores: list[Store]) -> None:
+    with stores[0].transaction() as connection:
+        connection.exec_driver_sql("ALTER TABLE unshard_sources DROP COLUMN relay_kept")
+        connection.exec_driver_sql("UPDATE unshard_values SET value = 1 WHERE name = 'version'")
+        connection.exec_driver_sql(OF_VERSION_1)
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(Store.open, stores))
+    with stores[0].transaction() as connection:
+        assert value_of(connection, "version") == tables.VERSION
+        connection.exec_driver_sql(OF_VERSION_1.replace("'s'", "'t'"))  # its leader goes on meanwhile
+    rows = [SourceRow(name, "source-id: s", True, Stage.PAUSED, "w1", relay_kept=True) for name in "st"]
+    assert list(stores[1].read().sources.values()) == rows
 
 
 def test_a_wrong_password_is_told_without_it(url: str) -> None:

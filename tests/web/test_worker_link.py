@@ -7,8 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
+from unshard.api.orders import Beat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
+from unshard.web import master_link
+from unshard.web.master_link import HttpMasterLink
 from unshard.web.worker_link import IDLE_SECONDS, HttpWorkerLink, WorkerLinks
 
 
@@ -22,6 +25,29 @@ def test_a_worker_of_another_version_is_told_as_one_that_does_not_answer() -> No
     with pytest.raises(ClusterError) as caught:
         link.report(None, 5.0)
     assert caught.value.code == "CLUSTER-039" and "another version" in str(caught.value)
+
+
+def test_masters_of_an_earlier_version_are_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them may understand it all the same: each is asked."""
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.host)
+        if later and request.url.host == "m2":
+            return httpx.Response(200, json={"ttlSeconds": 8, "leader": "m2:8261"})
+        return httpx.Response(422, json={"result": False, "msg": "body.x: Extra inputs", "error_code": "CLUSTER-059"})
+
+    monkeypatch.setattr(
+        master_link, "http_client", lambda *args, **options: httpx.Client(transport=httpx.MockTransport(answer))
+    )
+    link, later = HttpMasterLink(["m1:8261", "m2:8261"], ListenerConfig()), False
+    with pytest.raises(ClusterError) as caught:
+        link.beat(Beat(name="w", addr="h:1"))
+    assert caught.value.code == "CLUSTER-086" and "m1:8261: body.x" in caught.value.cause and asked == ["m1", "m2"]
+    later = True
+    for _ in range(2):
+        link.beat(Beat(name="w", addr="h:1"))
+    assert asked[2:] in (["m1", "m2", "m2"], ["m2", "m2"])
 
 
 def test_a_log_level_in_another_form(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, newest, wait_until
-from unshard.api.orders import Orders
+from unshard.api.orders import Orders, SubtaskOrder
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import SyncStatus
 from unshard.errors import ClusterError
@@ -197,3 +197,40 @@ def test_a_source_that_is_bound_anew_begins_anew(spark: SparkSession, files: Tas
         assert agent.host is not first
         master.give(None)
         wait_until(lambda: master.beats[-1].epoch == 0, "a spare")
+
+
+def test_an_order_of_a_later_version_is_refused_in_words_and_what_is_understood_goes_on(
+    spark: SparkSession, files: TaskFiles
+) -> None:
+    name = files.name
+    master = PaperMaster()
+    order = subtask_order(files)
+    later = SubtaskOrder(task="later", stage=Stage.RUNNING, revision=3, config={**order.config, "of-a-later-one": 7})
+    master.give(source_order(order, later))
+    with Running(master, spark) as agent:
+        told = master.wait("later", Stage.PAUSED)
+        assert told.error is not None and told.revision == 3 and told.next_resume
+        assert told.error.err_code == "CLUSTER-085" and "of-a-later-one" in told.error.raw_cause
+        files.sources["s1"].run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(files.target, name) == [(1, 1)], "the other task runs")
+        (status,) = agent.report("later", 5).sub_task_status
+        assert status.result is not None and "upgrade the worker" in status.result.errors[0].workaround
+        changed = order.model_copy(update={"revision": 2, "config": {**order.config, "of-a-later-one": 7}})
+        master.give(source_order(changed))
+        master.wait(name, Stage.PAUSED)
+        wait_until(lambda: agent.host is not None and not agent.host.subtasks, "what it can't read does not run on")
+        master.give(source_order(subtask_order(files, Stage.RUNNING, 3)))
+        files.sources["s1"].run(f"INSERT INTO {name}.t VALUES (2, 2)")
+        wait_until(lambda: len(rows(files.target, name)) == 2, "it goes on by what it can read")
+        master.orders = master.orders.model_copy(
+            update={"order": source_order(order).model_copy(update={"config": {"of-a-later-one": 7}})}
+        )
+        wait_until(lambda: refused(agent), "a source that it can't read is told")
+
+
+def refused(agent: Agent) -> bool:
+    try:
+        agent.report(None, 5)
+    except ClusterError as error:
+        return error.code == "CLUSTER-085"
+    return False

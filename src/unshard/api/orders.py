@@ -33,7 +33,7 @@ class SubtaskBrief(Form):
 
 
 class SubtaskOrder(Form):
-    """One task on the worker's source. `config`: a whole `SubtaskConfig` in JSON; `revision` grows when it changes.
+    """One task on the worker's source. `config`: a `SubtaskConfig` in JSON; `revision` grows when it changes.
 
     It grows too when a subtask that an error has paused is to go on. `kept` is the last brief that the master has.
     """
@@ -46,7 +46,9 @@ class SubtaskOrder(Form):
 
 
 class SourceOrder(Form):
-    """The source that the worker serves. `config` is a whole `SourceConfig` in JSON.
+    """The source that the worker serves. `config` is a `SourceConfig` in JSON.
+
+    Of this one and a subtask's, keys at their defaults may be left out; a key that is not known is refused.
 
     `epoch` grows each time the source is bound to a worker: an answer to an older one has no say.
     """

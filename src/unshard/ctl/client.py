@@ -51,7 +51,7 @@ class MasterClient:
 
     def _ask(self, address: str, request: Request) -> dict[str, Any]:
         """One master's answer. Raises _PassedOver where another one may be asked."""
-        body = request.model_dump(mode="json", by_alias=True)
+        body = request.model_dump(mode="json", by_alias=True, exclude_defaults=True)  # earlier masters know fewer keys
         try:
             with http_client(self.security, self.url(address), seconds=self.seconds) as client:
                 silence = silence_of(client, min(self.seconds, ALIVE_SECONDS))

@@ -40,7 +40,10 @@ ACCESS: dict[str, Entry] = {
         "the audit log {file} cannot be written, so nothing is changed",
         "make room and make it writable for the user that unshard runs as",
     ),
-    "CLUSTER-059": Entry("the request is not understood", "correct what the cause names"),
+    "CLUSTER-059": Entry(
+        "the request is not understood",
+        "correct what the cause names; if it is right, this process is of an earlier version than who asks: upgrade it",
+    ),
     "CLUSTER-060": Entry(
         "a request that a web page of another site has sent is refused", "call with unshard ctl or with a token"
     ),

@@ -123,6 +123,17 @@ WORKER: dict[str, Entry] = {
         "the master at {address} refuses the worker's beat",
         "see the cause; its address and its token have to be those of the cluster",
     ),
+    "CLUSTER-085": Entry(
+        "this worker can't carry out what the master asks for: the order has what it does not know",
+        "the worker is of an earlier version than the master: upgrade the worker, and it goes on by itself; or take "
+        "out of the file what the cause names, by `unshard ctl update-task` or `operate-source update`",
+    ),
+    "CLUSTER-086": Entry(
+        "no master understands this worker's beat",
+        "the masters are of an earlier version than this worker: upgrade them, and it is heard by itself; or start the "
+        "worker in their version meanwhile",
+        retryable=True,
+    ),
 }
 
 OBSERVE: dict[str, Entry] = {

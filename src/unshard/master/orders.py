@@ -10,6 +10,7 @@ from unshard.api.stage import Stage
 from unshard.config.database import DatabaseConfig
 from unshard.config.files import parse_source, parse_task
 from unshard.config.secret import read_secret
+from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.config.task import MetaConfig, TaskConfig
@@ -78,7 +79,7 @@ def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
     return SourceOrder(
         source=row.name,
         epoch=bound.epoch,
-        config=source_config(row).model_dump(mode="json", by_alias=True),
+        config=sent_form(source_config(row)),
         relay_stage=row.relay_stage,
         subtasks=tuple(found),
     )
@@ -97,4 +98,9 @@ def _task(text: str, name: str) -> TaskConfig:
 @lru_cache(_KEPT)
 def _subtask_form(task: str, name: str, source: str, source_name: str, enabled: bool, start: str) -> dict[str, Any]:
     config = source_config(SourceRow(source_name, source, enabled))
-    return with_start(plan_subtask(_task(task, name), config), start).model_dump(mode="json", by_alias=True)
+    return sent_form(with_start(plan_subtask(_task(task, name), config), start))
+
+
+def sent_form(config: Section) -> dict[str, Any]:
+    """What a worker is sent: a key that asks for nothing is left out, for an earlier version may not know it."""
+    return config.model_dump(mode="json", by_alias=True, exclude_defaults=True)

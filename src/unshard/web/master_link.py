@@ -18,6 +18,7 @@ ANSWER_SECONDS = 2.0
 """How long one master may take before the next one is asked, and a quarter of the ttl at most."""
 
 _NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
+_MISFIT = "CLUSTER-059"
 
 
 class HttpMasterLink:
@@ -34,9 +35,11 @@ class HttpMasterLink:
     def beat(self, beat: Beat) -> Orders:
         """The first answer of a master that leads, or knows who does.
 
-        Raises ClusterError: CLUSTER-022 where none answers (retryable), CLUSTER-024 where one refuses this worker.
+        Raises ClusterError: CLUSTER-022 where none answers (retryable), CLUSTER-086 where none of another version
+        understands, CLUSTER-024 where one refuses this worker.
         """
         faults = []
+        misfits = []
         body = beat.model_dump(mode="json", by_alias=True)
         for address in self._order:
             try:
@@ -48,12 +51,18 @@ class HttpMasterLink:
                     self._ask_first(orders.leader or address)
                     return orders
                 code, told = _refusal(answer)
+                if code == _MISFIT:
+                    misfits.append(f"{address}: {told}")
+                    self._ask_last(address)
+                    continue
                 if answer.status_code < 500 and code not in _NOT_LEADING:
                     raise ClusterError("CLUSTER-024", cause=told, values={"address": address})
                 faults.append(f"{address}: {told}")
             except (httpx.HTTPError, ValidationError) as error:
                 faults.append(f"{address}: {_fault(error)}")
                 self._ask_last(address)
+        if misfits:
+            raise ClusterError("CLUSTER-086", cause="; ".join(misfits + faults))
         raise ClusterError("CLUSTER-022", cause="; ".join(faults), values={"addresses": ", ".join(self._known)})
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class HttpWorkerLink:
         self._call("POST", "/worker/v1/wake", WAKE_SECONDS)
 
     def purge_relay(self, wish: PurgeWish) -> str:
-        body = wish.model_dump(mode="json", by_alias=True)
+        body = wish.model_dump(mode="json", by_alias=True, exclude_defaults=True)  # earlier workers know fewer keys
         told = self._call("POST", "/worker/v1/purge-relay", self._seconds, json=body).json()
         if "error" in told:
             raise error_from_dict(told["error"])

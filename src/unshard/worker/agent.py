@@ -50,6 +50,7 @@ class Agent:
     leaves: bool = True
     host: SourceHost | None = None
     _orders: Orders | None = None
+    _refusal: ClusterError | None = None
     _life: str = field(default_factory=lambda: token_hex(8))
     _beaten: int = 0
     _asked: float = 0.0
@@ -89,8 +90,10 @@ class Agent:
             self._leave()
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
-        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source."""
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, 085 where it can't read it."""
         del seconds  # what it says, it knows
+        if self._refusal is not None:
+            raise self._refusal
         return self._serving().report(task)
 
     def wake(self) -> None:
@@ -118,7 +121,7 @@ class Agent:
             if self.host is not None:
                 self.host.stand_alone()
         elif orders is not None:
-            self._obey(orders)
+            self._heed(orders)
         self._tick()
 
     def _unfailing(self, work: Callable[[], None]) -> None:
@@ -127,6 +130,15 @@ class Agent:
             work()
         except Exception as error:  # noqa: BLE001 - logged, and the next order is carried out
             self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
+
+    def _heed(self, orders: Orders) -> None:
+        """Obey; an order that this version can't read is told to whoever asks how the source stands."""
+        try:
+            self._obey(orders)
+        except ClusterError as error:
+            self._refusal = error
+            raise
+        self._refusal = None
 
     def _obey(self, orders: Orders) -> None:
         order, host = orders.order, self.host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -13,6 +13,7 @@ from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
+from unshard.errors import ClusterError
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import Limits
@@ -20,6 +21,7 @@ from unshard.spark.session import Session
 from unshard.worker.build import build_subtask
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
 from unshard.worker.purging import Purger
+from unshard.worker.refused import RefusedSubtask, understood
 from unshard.worker.report import relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.subtask import Subtask
@@ -61,6 +63,7 @@ class SourceHost:
     source: SourceConfig = field(init=False)
     relay: SharedRelay = field(init=False)
     subtasks: dict[str, HostedSubtask] = field(default_factory=dict)
+    refused: dict[str, RefusedSubtask] = field(default_factory=dict)
     purger: Purger = field(default_factory=Purger)
     _watch: UpstreamWatch = field(init=False)
     _closing: bool = False
@@ -68,29 +71,38 @@ class SourceHost:
     _alone: bool = False
 
     def __post_init__(self) -> None:
-        self.source = self._located(SourceConfig.model_validate(self.order.config))
+        self.source = self._located(understood(SourceConfig, self.order.config, self.order.source))
         self.relay = SharedRelay.of(self.source)
         self._watch = UpstreamWatch(to_endpoint(self.source.database))
         self.obey(self.order)
 
     def obey(self, order: SourceOrder) -> None:
-        """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent."""
+        """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent.
+
+        A subtask whose order has what this version doesn't know stops, and tells so. Raises ClusterError CLUSTER-085
+        where the source's part has: all goes on as before then.
+        """
         if self._closing:
             return
+        source = self._located(understood(SourceConfig, order.config, order.source))
         if self._alone:
             self._log.info("a master answers again")
         self._stand(alone=False)
         self.order = order
-        source = self._located(SourceConfig.model_validate(order.config))
         if source != self.source:
             self.source = source
             self.relay.renew(source)
             self._watch = UpstreamWatch(to_endpoint(source.database))
         wanted = {one.task: one for one in order.subtasks if one.stage is not Stage.STOPPED}
+        refused = {}
         for task, one in wanted.items():
-            self._obey(task, one)
+            try:
+                self._obey(task, one)
+            except ClusterError as error:
+                refused[task] = self._refuse(one, error)
+        self.refused = refused
         for task, hosted in self.subtasks.items():
-            if task not in wanted:
+            if task not in wanted or task in refused:
                 hosted.close()
         self.relay.keep(order.relay_stage)
 
@@ -138,21 +150,22 @@ class SourceHost:
         """What the master is to keep; while the source is let go that is how things stood before, for who is next."""
         if self._closing:
             return self._last
-        return tuple(hosted.brief() for hosted in self.subtasks.values())
+        runs = tuple(hosted.brief() for name, hosted in self.subtasks.items() if name not in self.refused)
+        return (*runs, *(one.brief() for one in self.refused.values()))
 
     def report(self, task: str | None) -> SourceReport:
         """What it does now: of all tasks, or of one."""
         now, upstream = datetime.now(UTC), self._watch.look()
         relay = relay_form(self.relay.stage, self.relay.reading(), upstream, now)
         status = SourceStatus(source=self.source.source_id, worker=self.means.worker, relay_status=relay)
-        shown = [hosted for name, hosted in self.subtasks.items() if task in (None, name)]
-        return SourceReport(
-            source_status=status,
-            sub_task_status=tuple(
-                subtask_form(hosted.order.task, hosted.stage, hosted.worked, hosted.result(), hosted.reading())
-                for hosted in shown
-            ),
-        )
+        refused = {name: one.form() for name, one in self.refused.items()}
+        told = {
+            name: subtask_form(name, hosted.stage, hosted.worked, hosted.result(), hosted.reading())
+            for name, hosted in self.subtasks.items()
+            if task in (None, name) and name not in refused
+        }
+        told |= {name: form for name, form in refused.items() if task in (None, name)}
+        return SourceReport(source_status=status, sub_task_status=tuple(told.values()))
 
     def purge(self, wish: PurgeWish) -> str:
         """Delete relay files, as far as no reader needs them; in words what went and what stays, and why.
@@ -161,6 +174,13 @@ class SourceHost:
         """
         limits = Limits(wish.before, wish.sub_dir, wish.time)
         return self.purger.purge(self.relay, self._configs, limits).told()
+
+    def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
+        known = self.refused.get(order.task)
+        if known is not None and known.order.config == order.config:
+            return replace(known, order=order)
+        self._log.error("order refused", task=order.task, **error.to_dict())
+        return RefusedSubtask.of(order, error)
 
     def _stand(self, *, alone: bool) -> None:
         self._alone = alone
@@ -176,7 +196,7 @@ class SourceHost:
         return [hosted.config for hosted in self.subtasks.values()]
 
     def _obey(self, task: str, order: SubtaskOrder) -> None:
-        config = SubtaskConfig.model_validate(order.config)
+        config = understood(SubtaskConfig, order.config, self.order.source)
         config = config.model_copy(update={"source": self._located(config.source)})
         hosted = self.subtasks.get(task)
         if hosted is not None and hosted.stage in (Stage.STOPPING, Stage.STOPPED):
