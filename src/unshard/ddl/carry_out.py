@@ -5,6 +5,9 @@
 | before the intent is stored | nothing happened; the statement is planned anew |
 | before a statement is run | the structure from before it: run |
 | after it ran, before the caller noted it | the structure from after it: done |
+
+Where the server has said OK in this very attempt, and all that the statement makes is there, it is done, whatever else
+somebody has added to the table meanwhile. Any other structure than these stops: nobody can tell who made it.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ import MySQLdb
 
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
 from unshard.ddl.lex import tokens
-from unshard.ddl.same_structure import alike, same
+from unshard.ddl.same_structure import adds_only, alike, same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
 from unshard.errors import DdlError
+from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.failures import is_transient
 from unshard.mysql.structure import create_statement
@@ -105,8 +109,13 @@ def _execute(connection: Any, intent: Intent, step: Step) -> None:
             where = replace(context.where, table=", ".join(step.before))
             raise DdlError("DDL-008", where, server_text(error), {"statement": step.statement}) from error
     actual = structures(connection, step)
-    if any(not alike(actual[name], text) for name, text in step.after.items()):
+    others = [name for name, text in step.after.items() if not alike(actual[name], text)]
+    if any(step.before[name] is None or not adds_only(actual[name], step.after[name]) for name in others):
         raise _conflict(intent, step, actual)
+    for name in others:
+        words = {"table": name, "statement": step.statement, "more": _differences(step.after[name], actual[name])}
+        log = logger("sync", source=context.where.source or "")
+        log.warning("a table was altered by hand while a statement ran on it; the statement is done", **words)
 
 
 def _conflict(intent: Intent, step: Step, actual: Structures) -> DdlError:
@@ -126,6 +135,9 @@ def _side_by_side(name: str, before: str | None, after: str | None, found: str |
     """Three texts and the lines in which the found one differs from the expected one."""
     texts = {"before": before, "expected after": after, "found": found}
     blocks = [f"--- {name}, {title}:\n{text or '(is not there)'}" for title, text in texts.items()]
+    return "\n".join([*blocks, "--- expected (-) and found (+) differ in:", *_differences(after, found)])
+
+
+def _differences(after: str | None, found: str | None) -> list[str]:
     lines = difflib.ndiff((after or "").splitlines(), (found or "").splitlines())
-    differing = [line for line in lines if line[:1] in "+-"]
-    return "\n".join([*blocks, "--- expected (-) and found (+) differ in:", *differing])
+    return [line for line in lines if line[:1] in "+-"]

@@ -42,6 +42,31 @@ def alike(one: str | None, other: str | None) -> bool:
     return _without_made_keys(normal(one)) == _without_made_keys(normal(other))
 
 
+def adds_only(found: str | None, wanted: str | None) -> bool:
+    """Whether a table has all that `wanted` says, in its order and as it says it, and maybe more columns and keys."""
+    if found is None or wanted is None:
+        return found is wanted
+    there, asked = (_definitions(normal(text) or ()) for text in (found, wanted))
+    rest = iter(there[1:-1])
+    return (there[0], there[-1]) == (asked[0], asked[-1]) and all(one in rest for one in asked[1:-1])
+
+
+def _definitions(parts: Sequence[str]) -> list[tuple[str, ...]]:
+    """What stands before the outer bracket, each definition in it, and the options behind it."""
+    found: list[list[str]] = [[]]
+    depth = 0
+    for at, part in enumerate(parts):
+        depth += (part == "(") - (part == ")")
+        if (part == "(" and depth == 1) or (part == "," and depth == 1):
+            found.append([])
+        elif part == ")" and depth == 0:
+            found.append(list(parts[at:]))
+            break
+        else:
+            found[-1].append(part)
+    return [tuple(one) for one in found]
+
+
 def _without_made_keys(parts: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if parts is None:
         return None

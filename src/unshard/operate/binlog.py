@@ -102,7 +102,8 @@ def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Posi
     if place is None:
         raise SyncError("SYNC-068", Where(recorded.source), cause=stopped.error if stopped is not None else "")
     assert recorded.location is not None, "a source without a checkpoint was refused"
-    first = (recorded.held or recorded.location) if rereads else recorded.location
+    stopped_there = stopped is not None and stopped.sure and stopped.position == place
+    first = (recorded.held or recorded.location) if rereads or stopped_there else recorded.location
     if place < first.position:
         values = {"checkpoint": str(recorded.location.position)}
         raise SyncError("SYNC-069", Where(recorded.source, position=str(place)), values=values)

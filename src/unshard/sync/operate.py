@@ -17,6 +17,7 @@ from unshard.errors import DdlError, SyncError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.follow import Log
+from unshard.sync.group_ddl import operator_for
 from unshard.sync.journal import Journal
 from unshard.sync.reread import statement_again
 from unshard.sync.statement import Statements
@@ -34,11 +35,12 @@ def finish_statement(
     of the statement is on the target already and something else is to take its place, SyncError SYNC-067 where it has
     to be read again without a `log`: the source has failed over.
     """
-    if "group" in batch.plan:  # a sharding DDL: what an operator could change of it is long passed
+    begin = Position.parse(batch.plan["intent"]["position_begin"])
+    group = statements.group_of(batch)
+    if group is None and "group" in batch.plan:  # another source runs it, or nobody does
         statements.finish(batch, journal)
         return True
-    begin = Position.parse(batch.plan["intent"]["position_begin"])
-    operator = journal.operator_in(begin, batch.end)
+    operator = journal.operator_in(begin, batch.end) if group is None else operator_for(group, journal)
     if (operator.number if operator is not None else None) == batch.plan.get("operator"):
         statements.finish(batch, journal)
         return True
@@ -46,6 +48,9 @@ def finish_statement(
     done, steps = batch.plan["intent"]["done"], len(batch.plan["intent"]["steps"])
     if done and (operator is None or operator.op is not Op.SKIP):
         raise DdlError("DDL-027", where, values={"done": done, "all": steps})
+    if group is not None:
+        statements.execute(group, Location(batch.end, batch.plan["end_gtid"]), journal, again=batch)
+        return True
     if log is None:
         raise SyncError("SYNC-067", where, values={"places": str(begin), "server": "the open batch"})
     if not ready():

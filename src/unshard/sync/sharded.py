@@ -24,9 +24,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from unshard.config.task import ShardDrop
-from unshard.ddl.context import Context
 from unshard.ddl.own_names import without_own_names
-from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece
 from unshard.ddl.rewrite import renames
 from unshard.ddl.same_structure import normal
@@ -310,11 +308,6 @@ def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
     for old, new in (pair for ddl in statements for pair in renames(ddl)):
         now[next((first for first, name in now.items() if name == old), old)] = new
     return {first: name for first, name in now.items() if first != name}
-
-
-def statements_of(item: DdlItem) -> tuple[Parsed, ...]:
-    """What an item is on the target, to be run."""
-    return tuple(classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"])
 
 
 def _body(table: Table) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.ddl.ahead import left_to_run
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import unmarked
@@ -29,14 +28,15 @@ from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import STATEMENT_SECONDS
-from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
+from unshard.shard.lock import Outcome
 from unshard.sync.follow import Ddl
+from unshard.sync.group_ddl import operator_for, statements_for
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
 from unshard.sync.ownership import Ownership
-from unshard.sync.sharded import Passing, ShardedStatements, Shared, statements_of
+from unshard.sync.sharded import Passing, ShardedStatements, Shared
 from unshard.sync.sharding import refuse_merged, refuse_shared_schema
 from unshard.sync.wanted import StatementReader, Wanted
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -171,28 +171,45 @@ class Statements:
         self._open(work, at, journal, plan, wanted.online, ready.intent, changes, again, also)
         return True
 
-    def execute(self, group: ShardingGroup, at: Location, journal: Journal) -> None:
-        """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`."""
+    def execute(self, group: ShardingGroup, at: Location, journal: Journal, again: OpenBatch | None = None) -> None:
+        """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`.
+
+        What a human has given for it since it was met is run instead. `again`: the batch that is open with what was to
+        be done before.
+        """
         assert self.sharded is not None and group.ready is not None
-        item = group.ready
-        place, begin, end = self.tracker.place, item.begin.position, item.end.position
-        statements = statements_of(item)
+        place, begin, end = self.tracker.place, group.ready.begin.position, group.ready.end.position
         keeper = self.sharded.groups.locks(group)
-        if keeper.is_copied(self.source):
-            there = journal.on_target(lambda c: read_table(c, group.target))
-            statements = statements if there is None else left_to_run(statements, there)
-        if not statements:
-            self.touched = frozenset(group.tables)
-            journal.move(at, self.take_changes(at.position), also=self.sharded.groups.resolve(group, at))
-            return
-        intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, keeper.names))
-        plan: dict[str, Any] = {"kind": "ddl", "intent": intent.to_dict(), "changes": [], "end_gtid": at.gtid}
+        operator = operator_for(group, journal)
+        statements = statements_for(group, keeper, operator, self.tracker, self.rules, journal)
+        if operator is not None:
+            journal.used = {operator.number: "; ".join(one.text for one in statements) or "left out"}
+        plan: dict[str, Any] = {"kind": "ddl", "changes": [], "end_gtid": at.gtid}
         plan["group"] = [group.target.schema, group.target.table]
-        journal.open(at, at, plan, partitions=0)
-        self._run(intent, plan, journal, resumed=False)
+        if operator is not None:
+            plan["operator"] = operator.number
+        if statements:
+            intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, keeper.names))
+            plan["intent"] = intent.to_dict()
+            if again is None:
+                journal.open(at, at, plan, partitions=0)
+            else:
+                journal.note(plan)
+            self._run(intent, plan, journal, resumed=False)
         self.touched = frozenset(group.tables)
-        also = self.sharded.groups.resolve(group, at)
-        journal.close(at, self.take_changes(at.position), Account(), also=also)
+        also, changes = self.sharded.groups.resolve(group, at), self.take_changes(at.position)
+        if statements or again is not None:
+            journal.close(at, changes, Account(), also=also)
+        else:
+            journal.move(at, changes, also=also)
+
+    def group_of(self, batch: OpenBatch) -> ShardingGroup | None:
+        """The group whose DDL an open batch is, where this source is still the one to run it."""
+        if self.sharded is None or "group" not in batch.plan:
+            return None
+        group = self.sharded.groups.keeper.group(TableName(*batch.plan["group"]))
+        executes = group.ready is not None and self.sharded.groups.outcome(group) is Outcome.EXECUTE
+        return group if executes else None
 
     def _open(
         self,

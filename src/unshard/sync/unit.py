@@ -234,6 +234,8 @@ class SyncUnit:
         assert group.first is not None, "a group in which there is something to do holds tables"
         self._place, self._sure = group.first.position, False
         if what is Next.EXECUTE:
+            assert group.ready is not None
+            self._place, self._sure = group.ready.begin.position, True
             self.meter.doing = "sharding DDL"
             self.statements.execute(group, standing.at, self.journal)
             standing.arrived_durably(standing.at)
@@ -292,7 +294,9 @@ class SyncUnit:
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
         self.meter.doing = "finishing the open batch"
+        self._place, self._sure = batch.begin, False
         if batch.plan["kind"] == "ddl":
+            self._place, self._sure = Position.parse(batch.plan["intent"]["position_begin"]), True
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
             if not finish_statement(self.statements, self.journal, batch, log, self._standing.at.gtid, ready):

@@ -1,0 +1,79 @@
+"""What the owner of a sharding DDL runs: the DDL that all tables have, or what a human has given since it was met.
+
+An operator for a statement that is not met yet is that table's item, and waits (`sync.statement`). One that is given
+later, for the task has stopped at the DDL, is met here:
+
+| operator for the place of the DDL in a table of the owner | on the target | the lock |
+|---|---|---|
+| none | the DDL | executed |
+| `skip` | nothing | executed: the others skip it too |
+| `replace` | what is given, by the routes of this source | the same |
+| `inject` | what is given, then the DDL | the same |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from unshard.ddl.ahead import left_to_run
+from unshard.ddl.context import Context
+from unshard.ddl.given import parse_given
+from unshard.ddl.online import OnlineDdl
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.prepare import for_target
+from unshard.ddl.statement import Ddl
+from unshard.ddl.tracker import SchemaTracker
+from unshard.mysql.structure import read_table
+from unshard.shard.group import ShardingGroup
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.sequence import DdlItem
+from unshard.sync.journal import Journal
+from unshard.target.operators import Op, Operator
+
+
+def operator_for(group: ShardingGroup, journal: Journal) -> Operator | None:
+    """The pending operator for the DDL that the group has in front, at its place in any of the source's tables."""
+    items = [state.sequence.items[0] for state in group.tables.values() if state.sequence.items]
+    return next((one for one in journal.operators() if any(_is_in(item, one) for item in items)), None)
+
+
+def _is_in(item: DdlItem, operator: Operator) -> bool:
+    """An item that a copy has ends at the copy, far behind its statement."""
+    begin, end = item.begin.position, item.end.position
+    copied = item.payload["before"] is None
+    return operator.position == begin if copied else begin <= operator.position < end
+
+
+def statements_for(
+    group: ShardingGroup,
+    keeper: LockKeeper,
+    operator: Operator | None,
+    tracker: SchemaTracker,
+    rules: Rules,
+    journal: Journal,
+) -> tuple[Ddl, ...]:
+    """What is run on the target of the group's DDL, in order and in its names; copies may have brought all of it.
+
+    Raises DdlError DDL-026, DDL-011 for what is given; as `for_target`.
+    """
+    assert group.ready is not None
+    own = statements = statements_of(group.ready)
+    if operator is not None and operator.op is Op.SKIP:
+        return ()
+    if keeper.is_copied(group.source):
+        there = journal.on_target(lambda c: read_table(c, group.target))
+        own = own if there is None else left_to_run(own, there)
+    if operator is None:
+        return own
+    context = replace(statements[0].context, schema="")
+    asked = replace(rules, online=OnlineDdl())
+    parsed = (parse_given(text, context) for text in operator.sqls)
+    found = [replace(piece, tracked=False) for ddl in parsed for piece in pieces(ddl, asked, tracker.get)]
+    _, given = journal.on_target(lambda c: for_target(c, found, tracker, rules))
+    return (*given, *(own if operator.op is Op.INJECT else ()))
+
+
+def statements_of(item: DdlItem) -> tuple[Ddl, ...]:
+    """What an item is on the target, to be run."""
+    return tuple(classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"])
