@@ -202,10 +202,11 @@ DDL: dict[str, Entry] = {
     "DDL-006": Entry(
         "{table} has on the target neither the structure from before the statement nor the one it should have "
         "after it: {statement}",
-        "somebody has altered the table meanwhile. Undo that, so that it is one of the two shown above, and start again: "
-        "as before, the statement is run, as after it, it is taken as done. Or keep it: where what is found has all that "
-        "the statement brings, leave the statement out, `unshard ctl binlog skip {task_file} -s {source_id}`; else give "
-        "what is to be run on it, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again. "
+        "somebody has altered the table meanwhile. Undo that, so that it is one of the two shown above, and start "
+        "again: as before, the statement is run, as after it, it is taken as done. Or keep it: where what is found has "
+        "all that the statement brings, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; else give what is to be run on it, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again. "
         "Nothing behind the statement is applied yet",
     ),
     "DDL-007": Entry(
