@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from checked import as_user, found, mended, report_of, with_keys, with_source
+from checked import as_user, found, mended, report_of, statement, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.errors import SourceError
 from unshard.testing.servers import MariadbServer
@@ -48,7 +48,7 @@ def test_reading_the_tables(files: TaskFiles, changed_source: MariadbServer, sch
     assert schema.replace("_", r"\_") in command
 
 
-@pytest.mark.parametrize("on", ["{0}.t", "`{1}`.*", "`t%`.*"])
+@pytest.mark.parametrize("on", ["`{1}`.*", "`t%`.*"])
 def test_select_on_what_is_needed_is_enough(
     files: TaskFiles, changed_source: MariadbServer, schema: str, on: str
 ) -> None:
@@ -64,7 +64,26 @@ def test_select_on_some_columns_is_not(files: TaskFiles, changed_source: Mariadb
 
 def test_a_schema_that_the_account_cant_see_is_not_passed_over(files: TaskFiles, changed_source: MariadbServer) -> None:
     login = as_user(changed_source, "blind", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
-    mended(with_source(files, login), DUMP, changed_source, "warn", "no table of schema")
+    mended(with_source(files, login), DUMP, changed_source, "fail", "no table of schema")
+
+
+def test_an_account_that_sees_nothing_at_all(files: TaskFiles, changed_source: MariadbServer) -> None:
+    login = as_user(changed_source, "blinder", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    anything = with_keys(with_source(files, login), block_allow_list={"own": {"do-dbs": ["t*"]}})
+    assert [(finding.severity, statement(finding)) for finding in found(anything, DUMP)] == [
+        ("fail", "GRANT SELECT ON *.* TO 'blinder'@'127.0.0.1'")
+    ]
+
+
+def test_tables_that_an_account_does_not_see_beside_others_are_not_passed_over(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.hidden (id INT PRIMARY KEY)")
+    login = as_user(changed_source, "half", f"SELECT ON {schema}.t", "REPLICATION SLAVE, BINLOG MONITOR ON *.*")
+    own = with_source(files, login)
+    named = with_keys(own, block_allow_list={"own": {"do-tables": [{"db-name": schema, "tbl-name": "t"}]}})
+    assert found(named, DUMP) == []
+    mended(own, DUMP, changed_source, "warn", f"may read single tables of schema {schema} alone ({schema}.t)")
 
 
 def test_a_dump_alone_needs_the_status_too(files: TaskFiles, changed_source: MariadbServer) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from io import StringIO
+from threading import Event
+
+from rich.console import Console
+
 from unshard.api.status import UnresolvedGroup
-from unshard.cli.display import line
+from unshard.cli.display import line, show
 from unshard.model.position import Location, Position
+from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
 from unshard.sync.ledger import Account, Entry
 from unshard.sync.status import Meter
 from unshard.worker.status import SubtaskStatus
+
+RELAY = SubtaskStatus("s1", "relay")
 
 
 def shown(meter: Meter, sighting: Sighting | None) -> str:
@@ -33,3 +42,18 @@ def test_a_merged_table_that_waits_for_its_ddl_is_told_though_the_lag_is_zero() 
     meter = Meter(location=Location(Position("b.000001", 99)))
     meter.groups = (UnresolvedGroup(target="`d`.`t`", waits_for="s2 has not met it in d.t1"),)
     assert "`d`.`t` waits for its DDL (s2 has not met it in d.t1)" in shown(meter, None)
+
+
+def test_each_copying_unit_gets_one_line_that_stays_as_it_ends() -> None:
+    dump = SubtaskStatus("s1", "dump", 4.0, Progress(2, 2, 4000, 4000, 9000, 9000))
+    seen, ended, out = iter((dump, replace(RELAY, copied=(dump,)), replace(RELAY, copied=(dump,)))), Event(), StringIO()
+
+    def readings() -> list[SubtaskStatus]:
+        now = next(seen, None)
+        if now is None:
+            ended.set()
+        return [now or RELAY]
+
+    show(Console(file=out), readings, ended)
+    done = [text for text in out.getvalue().splitlines() if "done" in text]
+    assert done == ["s1  dump  4,000 rows  9.0 kB  1,000 rows/s  2/2 tables  done in 4.0 s"]

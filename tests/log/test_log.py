@@ -16,6 +16,7 @@ import pytest
 import structlog
 
 from unshard import log
+from unshard.errors import ConfigError
 from unshard.log.hide import redacted
 from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
 from unshard.log.sample import Sampler
@@ -202,3 +203,9 @@ def test_ten_sampled_lines_a_minute_are_written() -> None:
     first, second = written("a"), written("a")
     assert first is not None and first["left_out"] == 3
     assert second is not None and "left_out" not in second
+
+
+def test_a_file_that_cannot_be_written_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"CONFIG-029.*file/unshard.log"):
+        log.configure(log.LogSettings(tmp_path / "file" / "unshard.log"))

@@ -19,3 +19,9 @@ def test_a_second_writer_is_refused_until_the_first_ends(tmp_path: Path) -> None
     first.release()
     second.take()
     second.release()
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RelayError, match=r"RELAY-014.*file/relay"):
+        FolderLock(tmp_path / "file" / "relay").take()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
@@ -13,6 +13,7 @@ from unshard.mysql.grants import schema_clause
 from unshard.source.requirements import replication_privileges, status_privilege
 
 TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX", "REFERENCES")
+_WILD = frozenset("*?[~")
 
 
 def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
@@ -45,20 +46,43 @@ def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
             if not grants.on_schema("LOCK TABLES", schema):
                 on = schema_clause(schema, literal=end.literal)
                 yield _lack("fail", end, ("LOCK TABLES",), on, "for `--consistency lock`", on_schemas)
-    yield from _unseen(source)
+    blind = not unread and not grants.anywhere("SELECT")
+    unseen = list(_unseen(source, "fail" if blind else "warn"))
+    yield from unseen
+    if blind and not unseen:
+        yield _lack("fail", end, ("SELECT",), "*.*", "to read any table, and may see none")
+    yield from _half_seen(source, unread)
 
 
-def _unseen(source: SourceFacts) -> Iterator[Finding]:
+def _half_seen(source: SourceFacts, unread: Collection[str]) -> Iterator[Finding]:
+    """Schemas of which the account sees those tables alone that it may read: others would be passed over in silence."""
+    rule, end = source.config.block_allow, source.end
+    if rule is not None and rule.do_tables and not any(_WILD & set(entry.tbl_name) for entry in rule.do_tables):
+        return
+    for schema in sorted({name.schema for name in source.tables}):
+        if schema not in unread and not end.grants.on_schema("SELECT", schema):
+            seen = [str(name) for name in source.tables if name.schema == schema]
+            told = f"{', '.join(seen[:3])}{' …' if len(seen) > 3 else ''}"
+            on = schema_clause(schema, literal=end.literal)
+            yield Finding(
+                "warn",
+                f"{end.account} may read single tables of schema {schema} alone ({told}); it does not see others, "
+                "which are not copied if there are any",
+                f"GRANT SELECT ON {on} TO {end.account}; or name each table under `do-tables`",
+            )
+
+
+def _unseen(source: SourceFacts, severity: Severity) -> Iterator[Finding]:
     """Schemas that the task names in full and the account can't see: their tables would be passed over in silence."""
     rule = source.config.block_allow
     named = [*rule.do_dbs, *(entry.db_name for entry in rule.do_tables)] if rule is not None else []
     seen = {name.schema.lower() for name in source.tables}
     for schema in dict.fromkeys(named):
-        if not set(schema) & set("*?[~") and schema.lower() not in seen:
+        if not _WILD & set(schema) and schema.lower() not in seen:
             on = schema_clause(schema, literal=source.end.literal)
             granted = source.end.grants.on_schema("SELECT", schema)
             mend = "create it, or correct the name" if granted else f"GRANT SELECT ON {on} TO {source.end.account};"
-            yield Finding("warn", f"no table of schema {schema} is there, or may be seen", mend)
+            yield Finding(severity, f"no table of schema {schema} is there, or may be seen", mend)
 
 
 def target_privilege(task: TaskFacts) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Event
 
 from rich.console import Console, Group, RenderableType
@@ -26,20 +27,38 @@ Readings = Callable[[], Sequence[SubtaskStatus]]
 
 def show(console: Console, readings: Readings, ended: Event) -> None:
     """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller."""
+    told: set[tuple[str, str]] = set()
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             while not ended.wait(REFRESH_SECONDS):
-                live.update(render(readings()), refresh=True)
+                now = readings()
+                _tell_copied(live.console, now, told)
+                live.update(render(now), refresh=True)
         return
     last: list[str] = []
     due = 0.0
     while not ended.wait(REFRESH_SECONDS):
-        lines = [line(reading) for reading in readings()]
+        now = readings()
+        _tell_copied(console, now, told)
+        lines = [line(reading) for reading in now]
         changed = [text.split("  ")[:2] for text in lines] != [text.split("  ")[:2] for text in last]
         if changed or time.monotonic() >= due:
             for text in lines:
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
             last, due = lines, time.monotonic() + PLAIN_SECONDS
+
+
+def _tell_copied(console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str]]) -> None:
+    """A line that stays for each dump and load that is over; `told` are those that have theirs."""
+    for over in (over for reading in readings for over in reading.copied):
+        if (over.source, over.unit) not in told:
+            told.add((over.source, over.unit))
+            text = f"{line(_without_estimate(over))}  done in {over.unit_seconds:,.1f} s"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _without_estimate(over: SubtaskStatus) -> SubtaskStatus:
+    return over if over.progress is None else replace(over, progress=replace(over.progress, rows_total_estimate=0))
 
 
 def render(readings: Sequence[SubtaskStatus]) -> RenderableType:

@@ -15,6 +15,7 @@ from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
 from unshard.config.redact import hidden
 from unshard.config.secret import read_secret
+from unshard.errors import ConfigError, Where
 from unshard.log import configure
 from unshard.master.service import Master
 from unshard.master.store import Store
@@ -64,5 +65,8 @@ def _store_url(config: MasterConfig) -> str:
     if config.store:
         return config.store
     folder = Path(config.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError("CONFIG-029", Where(file=str(folder)), str(error)) from error
     return f"sqlite:///{folder.absolute() / 'master.db'}"

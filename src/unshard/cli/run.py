@@ -57,11 +57,13 @@ def run_task(
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
     configure(replace(log or LogSettings(), file=log_file))
+    console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
     _check(task, configs, console)
     if remove_meta:
         forget(configs[0])
         _check(task, configs, console)  # now as a task that begins
     with closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
+        console.print("starting Spark", highlight=False)
         engine.session(task.spark)
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, resumes=auto_resume)
@@ -92,6 +94,10 @@ def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[Non
         file.unlink(missing_ok=True)
         server.stop(1.0)
         links.close()
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _text(path: Path) -> str:

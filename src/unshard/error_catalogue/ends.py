@@ -10,6 +10,11 @@ CONFIG: dict[str, Entry] = {
         "correct every line named above; docs/reference/config.md lists each key with what it takes",
     ),
     "CONFIG-002": Entry("the file cannot be read", "check the path, its permissions, and that the text is UTF-8"),
+    "CONFIG-029": Entry(
+        "what this process writes beside its data cannot be written there",
+        "make that folder writable for the user of this process, or name another: `--log` of `unshard run`, `log-file`"
+        " and `data-dir` of a master or worker",
+    ),
     "CONFIG-003": Entry(
         "the file is not YAML",
         "correct the line named above; indent with spaces, and put values that begin with * & ! % @ ` in quotes",

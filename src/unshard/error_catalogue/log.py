@@ -187,9 +187,12 @@ RELAY: dict[str, Entry] = {
     "RELAY-013": Entry(
         "the disk of the relay log is full: everything up to here is kept",
         "make space; what all tasks have read goes by `unshard ctl purge-relay -s {source_id} --filename BINLOG`. Then "
-        "it goes on by itself, at once by resume-relay and resume-task",
+        "a cluster goes on by itself, at once by resume-relay and resume-task; start `unshard run` again",
     ),
-    "RELAY-014": Entry("the relay log cannot be read or written", "check the folder's disk and rights, then resume"),
+    "RELAY-014": Entry(
+        "the relay log cannot be read or written",
+        "check the folder's disk and rights, or name another `relay-dir` in the source file, then resume",
+    ),
     "RELAY-015": Entry(
         "the relay log holds other bytes here than the source sends",
         "the source was reset or replaced: remove the relay folder and copy anew",

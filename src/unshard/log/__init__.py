@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import structlog
 
+from unshard.errors import ConfigError, Where
 from unshard.log.hide import hide_credentials, redact
 from unshard.log.lines import as_json, as_text, first_fields
 from unshard.log.rotation import RotatingFile
@@ -49,14 +50,17 @@ def configure(settings: LogSettings) -> None:
     """Send every line of this process where `settings` says, and nowhere else any more.
 
     Called by programs when they start, and again by one that reads its settings anew. Raises ValueError for a level
-    that isn't one, OSError where the file can't be written.
+    that isn't one, ConfigError CONFIG-029 where the file can't be written.
     """
     number = level_number(settings.level)
     if settings.file is None:
         handler: logging.Handler = logging.StreamHandler(sys.stderr)
     else:
-        settings.file.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFile(settings.file)
+        try:
+            settings.file.parent.mkdir(parents=True, exist_ok=True)
+            handler = RotatingFile(settings.file)
+        except OSError as error:
+            raise ConfigError("CONFIG-029", Where(file=str(settings.file)), str(error)) from error
     hidden = [redact] if settings.redact else []
     foreign: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from unshard.errors import RelayError, Where
+from unshard.relay.meta import disk
 
 LOCK_NAME = ".lock"
 
@@ -20,11 +21,15 @@ class FolderLock:
     _file: IO[bytes] | None = None
 
     def take(self) -> None:
-        """Take it, making the folder if need be. Raises RelayError RELAY-021 while another unit holds it."""
+        """Take it, making the folder if need be.
+
+        Raises RelayError 021 while another unit holds it, 013 or 014 where the folder can't be made or written to.
+        """
         if self._file is not None:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
-        file = (self.directory / LOCK_NAME).open("ab")
+        with disk(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            file = (self.directory / LOCK_NAME).open("ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

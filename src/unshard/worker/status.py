@@ -14,6 +14,7 @@ class SubtaskStatus:
     """One reading of one source's subtask. `progress` is there while it dumps or loads, `sync` while it follows.
 
     `upstream` is how far the source was when it was asked last; None: it can't be.
+    `copied` are the dump and the load of this run that are over, each as it ended.
     `note` tells what is out of the ordinary (the relay reconnects, an open batch is finished), else is empty.
     """
 
@@ -25,3 +26,4 @@ class SubtaskStatus:
     backlog_bytes: int | None = None
     upstream: Upstream | None = None
     note: str = ""
+    copied: tuple[SubtaskStatus, ...] = ()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 from typing import Protocol
 
@@ -81,6 +81,7 @@ class Subtask:
     broken_off: bool = False
     alone: bool = False
     since: float = field(default_factory=time.monotonic)
+    copied: tuple[SubtaskStatus, ...] = ()
 
     def run(self, stop: Event) -> None:
         """Run every unit that is not finished; returns at the end of a full copy, or once `stop` is set.
@@ -121,6 +122,9 @@ class Subtask:
 
     def status(self) -> SubtaskStatus:
         """A reading of the unit that runs; also behind its end, stopped or failed: the source goes on meanwhile."""
+        return replace(self._reading(), copied=self.copied)
+
+    def _reading(self) -> SubtaskStatus:
         seconds = time.monotonic() - self.since
         if self.unit == "dump" and self.dump is not None:
             return SubtaskStatus(self.source, "dump", seconds, progress=self.dump.progress())
@@ -231,6 +235,7 @@ class Subtask:
                 self.beginning.check_dump()
             self._enter("dump")
             self.dump.run()
+            self._over()
         if self.load is None or stop.is_set():
             return None
         self._enter("load")
@@ -240,12 +245,21 @@ class Subtask:
             if copied is None:
                 return None
         self.load.run(copied)
+        self._over()
         reach("subtask-loaded")
         if self.sync is not None:
             return self.beginning.after_load()
         if self.dump is not None:
             self.beginning.forget_dump()
         return None
+
+    def _over(self) -> None:
+        """Keep what the copying unit has come to, and log it."""
+        reading = self._reading()
+        self.copied += (reading,)
+        counts = {} if (done := reading.progress) is None else {"rows": done.rows_done, "tables": done.tables_done}
+        seconds = round(reading.unit_seconds, 1)
+        logger("subtask", source=self.source).info("unit is over", unit=reading.unit, seconds=seconds, **counts)
 
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()
