@@ -38,10 +38,13 @@ def newest(server: ThrowawayServer) -> Position:
     return Position(name, int(offset))
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
+def wait_until(
+    condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS, told: Callable[[], str] = str
+) -> None:
+    """`told`: what was seen last, for who reads that it took too long."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not in {seconds:.0f} s: {what}"
+        assert time.monotonic() < deadline, f"not in {seconds:.0f} s: {what}\n{told()}"
         time.sleep(0.05)
 
 

@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,24 +14,35 @@ from typing import Any
 from unshard.api.verbs import ListMember, QueryStatus
 from unshard.errors import ClusterError
 from unshard.model.table import TableName
-from unshard.testing.binlog_count import exactly_once, moved, row_events
+from unshard.testing.binlog_count import RowEvent, exactly_once, moved, row_events
 from unshard.testing.cluster import Cluster, Member
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
 TARGET = TableName("shop", "orders")
 SHARDS = (TableName("shop", "orders_1"), TableName("shop", "orders_2"))
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 _IDS = 1_000_000
+_ON_ITS_WAY = "CLUSTER-010"
+"""What a verb says of a stage that is not there after ten seconds: look again."""
 
 
-def until(done: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> float:
-    """How long it took."""
-    begun = time.monotonic()
-    while not done():
-        assert time.monotonic() < begun + seconds, f"not in {seconds:.0f} s: {what}"
+def until(done: Callable[[], bool], what: str, told: Callable[[], str] = str) -> float:
+    """How long it took. `told`: what was seen last, for who reads that it took too long.
+
+    A question that no master answers is asked again.
+    """
+    begun, unheard = time.monotonic(), ""
+    while True:
+        try:
+            if done():
+                return time.monotonic() - begun
+            unheard = ""
+        except ClusterError as error:
+            unheard = f"\n{error}"
+        late = time.monotonic() > begun + PATIENCE_SECONDS
+        assert not late, f"not in {PATIENCE_SECONDS:.0f} s: {what}{unheard}\n{told()}"
         time.sleep(0.05)
-    return time.monotonic() - begun
 
 
 @dataclass(slots=True)
@@ -84,20 +95,43 @@ class Shop:
         sql = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
         return bool(self.target.query(sql, (TARGET.schema, TARGET.table)))
 
-    def moves(self, name: str, seconds: float = PATIENCE_SECONDS) -> float:
+    def until(self, done: Callable[[], bool], what: str) -> float:
+        """`until`, with what the cluster says of itself where it takes too long."""
+        return until(done, what, self.told)
+
+    def moves(self, name: str) -> float:
         """How long until a new row of the source is in the target."""
-        return until(self.arrives(self.add(name)), f"a row of {name} arrives", seconds)
+        return self.until(self.arrives(self.add(name)), f"a row of {name} arrives")
 
     def all_move(self) -> None:
         for name, last in [(name, self.add(name)) for name in self.sources]:
-            until(self.arrives(last), f"a row of {name} arrives")
+            self.until(self.arrives(last), f"a row of {name} arrives")
+
+    def saved(self, *tasks: str) -> None:
+        """The tasks' checkpoints stand at the end of each source's log. Rows that have arrived don't tell that."""
+        for task, (name, server) in itertools.product(tasks, self.sources.items()):
+            ((file, offset, *_),) = server.query("SHOW MASTER STATUS")
+            asked = f"SELECT binlog_name, binlog_pos FROM dm_meta.{task}_syncer_checkpoint WHERE is_global AND id = %s"
+            self.until(
+                lambda asked=asked, name=name, end=(file, int(offset)): self.target.query(asked, (name,)) >= [end],  # type: ignore[misc]
+                f"{task} has saved its place in {name}",
+            )
 
     def assert_exactly_once(self) -> None:
         """Equal rows, and each change of every source just once in the target's own binlog."""
-        assert_equal([(server, shard) for server in self.sources.values() for shard in SHARDS], (self.target, TARGET))
         routes = dict.fromkeys(SHARDS, TARGET)
         upstream = sum((moved(row_events(one, SHARDS), routes) for one in self.sources.values()), start=Counter())
-        against = exactly_once(upstream, row_events(self.target, [TARGET]))
+        self.assert_once(upstream, [TARGET])
+        assert_equal([(server, shard) for server in self.sources.values() for shard in SHARDS], (self.target, TARGET))
+
+    def assert_once(self, upstream: Counter[RowEvent], tables: Iterable[TableName]) -> None:
+        """Each of these changes is just once in the target's binlog.
+
+        A batch's chunks commit one after the other: what belongs to a row that has arrived may still be on its way.
+        """
+        applied = lambda: row_events(self.target, tables)  # noqa: E731
+        self.until(lambda: not upstream - applied(), "every change is in the target's binlog")
+        against = exactly_once(upstream, applied())
         assert not against, "\n".join(against)
 
     @property
@@ -130,10 +164,65 @@ class Shop:
         }
         return self._write("task", {**form, **keys})
 
-    def stages(self) -> dict[str, str]:
+    def do(self, verb: str, *words: str, **how: str) -> dict[str, Any]:
+        """What ctl says of a verb that asks for another stage: done, or on its way for longer than a master waits."""
+        done = self.cluster.told(verb, *words, **how)
+        assert done.exit_code == 0 or _ON_ITS_WAY in done.stdout, f"{verb} {words}: {done}"
+        return dict(json.loads(done.stdout))
+
+    def pause(self, task: str = "shop") -> None:
+        self.do("pause-task", task)
+        self.are("Paused", task)
+
+    def resume(self, task: str = "shop") -> None:
+        self.do("resume-task", task)
+        self.are("Running", task)
+
+    def stop(self, task: str = "shop") -> None:
+        """Its workers have let it go."""
+        self.do("stop-task", task)
+        gone = lambda: all(  # noqa: E731
+            task not in [one["name"] for one in source["subTaskStatus"]] for source in self.statuses()
+        )
+        self.until(gone, f"{task} has ended")
+
+    def stopped(self, name: str, code: str, task: str = "shop") -> dict[str, Any]:
+        """The error that a source's subtask stands still by, as it was seen: by the next look it may go on again."""
+        found: list[dict[str, Any]] = []
+
+        def there() -> bool:
+            (told,) = self.cluster.asked(QueryStatus(name=task, sources=(name,)))["sources"]
+            results = [one["result"] or {} for one in told["subTaskStatus"]]
+            found[:] = [error for one in results for error in one.get("errors", []) if error["ErrCode"] == code]
+            return bool(found)
+
+        self.until(there, f"{task} tells {code} of {name}")
+        return found[0]
+
+    def are(self, stage: str, task: str = "shop") -> None:
+        """All subtasks are in that stage."""
+        self.until(lambda: set(self.stages(task).values()) == {stage}, f"{task} is {stage} everywhere")
+
+    def stages(self, task: str = "shop") -> dict[str, str]:
         """Of each source's subtask, by query-status."""
-        told = self.cluster.asked(QueryStatus(name="shop"))
+        told = self.cluster.asked(QueryStatus(name=task))
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0]["stage"] for one in told["sources"]}
+
+    def statuses(self) -> list[dict[str, Any]]:
+        """Of all sources, with all of their tasks, by query-status."""
+        return list(self.cluster.asked_once(QueryStatus(sources=tuple(self.sources)))["sources"])
+
+    def told(self) -> str:
+        """The cluster's state in a few lines, and the last ones of each process."""
+        lines = [f"leader: {self.cluster.leads()}", *map(str, self.workers())]
+        try:
+            for one in self.statuses():
+                lines += [str(one["sourceStatus"]), *(f"  {subtask}" for subtask in one["subTaskStatus"])]
+        except ClusterError as error:
+            lines.append(str(error))
+        for member in (*self.cluster.masters, *self.cluster.workers):
+            lines += [f"{member.name}: {line}" for line in member.text.splitlines()[-5:]]
+        return "\n".join(lines)
 
     def serves(self, name: str) -> str:
         """The worker of a source; empty for none."""
@@ -141,13 +230,19 @@ class Shop:
 
     def worker_of(self, name: str) -> Member:
         """The worker of a source, once it has one."""
-        until(lambda: bool(self.serves(name)), f"a worker serves {name}")
-        return self.cluster.worker(self.serves(name))
+        found: list[str] = []
+
+        def served() -> bool:
+            found[:] = [self.serves(name)]
+            return bool(found[0])
+
+        self.until(served, f"a worker serves {name}")
+        return self.cluster.worker(found[0])
 
     def workers(self) -> list[dict[str, str]]:
         """As list-member tells of them; none where no master leads."""
         try:
-            told = self.cluster.asked(ListMember(worker=True))
+            told = self.cluster.asked_once(ListMember(worker=True))
         except ClusterError:
             return []
         return next((one["worker"]["workers"] for one in told["members"] if "worker" in one), [])

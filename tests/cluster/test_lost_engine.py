@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from shop import SHARDS, TARGET, Shop, until
+from shop import SHARDS, TARGET, Shop
 
 from unshard.testing.cluster import Cluster
 from unshard.testing.hold import row_held, stands_still
@@ -24,7 +24,7 @@ def shop(target: MariadbServer, store: str) -> Iterator[Shop]:
         shop = Shop(cluster, {"s1": source}, target)
         shop.create()
         cluster.ctl("operate-source", "create", shop.source_file("s1"))
-        cluster.ctl("start-task", shop.task_file())
+        shop.do("start-task", shop.task_file())
         shop.all_move()
         yield shop
 
@@ -36,16 +36,16 @@ def test_what_runs_the_batch_is_killed_in_its_middle(shop: Shop, process: str) -
         for shard in SHARDS:
             shop.sources["s1"].query(f"UPDATE {shard.quoted} SET note = CONCAT(note, '.')")
         last = shop.add("s1")
-        until(lambda: stands_still(shop.target), "in the middle of a batch")
+        shop.until(lambda: stands_still(shop.target), "in the middle of a batch")
         killed = [pid for pid in descendants(worker.pid) if process in command(pid)]
         assert killed
         for pid in killed:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-    until(shop.arrives(last), "it goes on", 120)
+    shop.until(shop.arrives(last), "it goes on")
     shop.work("s1")
     shop.all_move()
-    until(lambda: shop.stages() == {"s1": "Running"}, "it runs")
+    shop.are("Running")
     assert worker.runs
     shop.assert_exactly_once()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from shop import Shop, until
+from shop import Shop
 
 from unshard.api.verbs import QueryStatus
 from unshard.config.access import token_hash
@@ -71,37 +71,37 @@ def test_sources_and_a_task_are_made_and_seen(shop: Shop) -> None:
         assert ctl("operate-source", "create", file, token="token of operator")["result"]
     task = shop.task_file()
     assert ctl("check-task", task)["summary"]["passed"]
-    assert ctl("start-task", task, token="token of operator")["result"]
+    shop.do("start-task", task, token="token of operator")
     shop.all_move()
+    shop.are("Running")
     assert ctl("query-status", token="token of viewer")["tasks"][0]["taskStatus"] == "Running"
-    assert shop.stages() == dict.fromkeys(shop.sources, "Running")
     assert ctl("start-task", task, code=1)["msg"].startswith("CLUSTER-007")
     assert sorted(one["stage"] for one in shop.workers()) == ["bound", "bound", "bound", "free"]
 
 
 def test_a_task_pauses_is_changed_and_resumes(shop: Shop) -> None:
     ctl = shop.cluster.ctl
-    assert ctl("pause-task", "shop")["result"]
-    assert shop.stages() == dict.fromkeys(shop.sources, "Paused")
+    shop.pause()
     last = shop.add("s1")
     changed = {"own": {"compact": False, "worker-count": 1, "batch": 7, "checkpoint-flush-interval": 1}}
     assert ctl("update-task", shop.task_file(syncers=changed))["result"]
     assert not shop.arrives(last)()
-    assert ctl("resume-task", "shop")["result"]
-    until(shop.arrives(last), "what was written meanwhile arrives")
+    shop.resume()
+    shop.until(shop.arrives(last), "what was written meanwhile arrives")
     assert yaml.safe_load(ctl("config", "task", "shop")["cfg"])["syncers"]["own"]["batch"] == 7
 
 
 def test_a_source_is_transferred_and_members_come_and_go(shop: Shop) -> None:
     ctl = shop.cluster.ctl
-    spare = next(one["name"] for one in shop.workers() if one["stage"] == "free")
-    old = shop.cluster.worker(shop.serves("s1"))
-    assert ctl("transfer-source", "s1", spare)["result"]
+    (spare,) = [one["name"] for one in shop.workers() if one["stage"] == "free"]
+    old = shop.worker_of("s1")
+    moved = lambda: shop.cluster.told("transfer-source", "s1", spare).exit_code == 0  # noqa: E731
+    shop.until(moved, "its tasks have ended what they had in hand in time")
     shop.moves("s1")
     assert shop.serves("s1") == spare
     assert not ctl("offline-member", "--worker", "--name", old.name, code=1)["result"], "it lives"
     old.stop()
-    until(lambda: any(one["name"] == old.name and one["stage"] == "offline" for one in shop.workers()), "offline")
+    shop.until(lambda: (old.name, "offline") in [(one["name"], one["stage"]) for one in shop.workers()], "offline")
     assert ctl("offline-member", "--worker", "--name", old.name)["result"]
     assert old.name not in [one["name"] for one in shop.workers()]
     old.start()
@@ -113,7 +113,7 @@ def test_members_are_started_again_one_after_the_other(shop: Shop) -> None:
         master.stop()
         shop.moves("s2")
         shop.cluster.start_master(number)
-    serving = shop.cluster.worker(shop.serves("s2"))
+    serving = shop.worker_of("s2")
     serving.stop()
     shop.work("s2")
     serving.start()
@@ -172,15 +172,18 @@ class Stock:
             "block-allow-list": {"own": {"do-dbs": ["stock"]}},
             "routes": {one: {"schema-pattern": "stock", "target-schema": f"stock_{one}"} for one in self.sources},
         }
-        assert self.shop.cluster.ctl("start-task", self.shop.task_file(**form))["result"]
-        until(lambda: set(self.stages().values()) == {("Running", "Sync")}, "stock follows")
+        self.shop.do("start-task", self.shop.task_file(**form))
+        self.follows()
 
     def subtasks(self) -> dict[str, Any]:
         told = self.shop.cluster.asked(QueryStatus(name="stock"))["sources"]
         return {one["sourceStatus"]["source"]: one["subTaskStatus"][0] for one in told}
 
-    def stages(self) -> dict[str, tuple[str, str]]:
-        return {name: (one["stage"], one["unit"]) for name, one in self.subtasks().items()}
+    def follows(self) -> None:
+        wanted = {("Running", "Sync")}
+        self.shop.until(
+            lambda: {(one["stage"], one["unit"]) for one in self.subtasks().values()} == wanted, "stock follows"
+        )
 
     def stopped(self, *sources: str) -> None:
         """By an error that says where."""
@@ -190,10 +193,13 @@ class Stock:
             results = [found[one]["result"] or {} for one in sources]
             return all(one.get("errors") and one["errors"][0]["place"] for one in results)
 
-        until(all_of_them, f"an error stops {sources}")
+        self.shop.until(all_of_them, f"an error stops {sources}")
 
     def refuse(self, column: str, number: int) -> None:
-        """Each target has a column already which its source then makes; a row has it."""
+        """Each target has a column already which its source then makes; a row has it.
+
+        Nothing that was written before may be on its way, and no statement: the targets' tables are altered by hand.
+        """
         add = f"ADD COLUMN {column} INT NULL"
         for source in self.sources:
             self.shop.target.run(f"ALTER TABLE stock_{source}.items {add}")
@@ -210,13 +216,20 @@ class Stock:
         assert [one["source"] for one in told["sources"]] == list(self.sources)
         return [one["msg"] for one in told["sources"]]
 
-    def assert_equal(self) -> None:
+    def arrives(self) -> None:
+        """All rows are there, and so all statements before them are done."""
+
         def count(server: MariadbServer, schema: str) -> Any:
             return server.query(f"SELECT COUNT(*), MAX(id) FROM {schema}.items")
 
         for name in self.sources:
             source, schema = self.shop.sources[name], f"stock_{name}"
-            until(lambda a=source, b=schema: count(a, "stock") == count(self.shop.target, b), name)  # type: ignore[misc]
+            self.shop.until(lambda a=source, b=schema: count(a, "stock") == count(self.shop.target, b), name)  # type: ignore[misc]
+
+    def assert_equal(self) -> None:
+        self.arrives()
+        for name in self.sources:
+            source, schema = self.shop.sources[name], f"stock_{name}"
             assert_equal([(source, TableName("stock", "items"))], (self.shop.target, TableName(schema, "items")))
 
 
@@ -247,15 +260,15 @@ def test_statements_that_targets_refuse_are_got_past_on_two_sources(shop: Shop) 
         stock.refuse(column, number)
         for told in stock.binlog(verb, *sqls):
             assert told.startswith(f"{verb} at mysql-bin.") and told.endswith(": the task goes on now")
-        until(lambda: set(stock.stages().values()) == {("Running", "Sync")}, "it goes on by itself")
+        stock.arrives()
         stock.assert_equal() if verb != "replace" else None
-    assert stock.binlog("list") == ["[]", "[]"]
+    shop.until(lambda: stock.binlog("list") == ["[]", "[]"], "what was given is used up")
     assert [json.loads(one)[0]["op"] for one in stock.binlog("list", "--all")] == [1, 1]
 
 
 def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
     stock, ctl = Stock(shop), shop.cluster.ctl
-    ctl("pause-task", "stock")
+    shop.pause("stock")
     last = {name: shop.sources[name].query("SHOW MASTER STATUS")[0][:2] for name in stock.sources}
     for name, (file, offset) in last.items():
         (told,) = ctl("binlog", "skip", "stock", "-s", name, "-b", f"{file}:{offset}")["sources"]
@@ -269,24 +282,24 @@ def test_what_was_given_is_taken_back_and_shown_as_a_table(shop: Shop) -> None:
     for name, (file, offset) in last.items():
         assert ctl("binlog", "revert", "stock", "-s", name, "-b", f"{file}:{offset}")["result"]
     assert stock.binlog("list") == ["[]", "[]"]
-    ctl("resume-task", "stock")
+    shop.resume("stock")
 
 
 def test_a_tracked_structure_is_shown_and_set(shop: Shop) -> None:
     stock, ctl = Stock(shop), shop.cluster.ctl
-    until(lambda: set(stock.stages().values()) == {("Running", "Sync")}, "stock follows")
+    stock.follows()
     for one in ctl("binlog-schema", "list", "stock", "stock", "items")["sources"]:
         assert one["msg"].startswith("CREATE TABLE") and "`skipped`" in one["msg"]
     assert "CREATE TABLE" in on_a_terminal(shop, "binlog-schema", "list", "stock", "stock", "items")
     words = ("binlog-schema", "update", "stock", "stock", "items", "--from-source")
     assert "pause-task stock first" in ctl(*words, code=1)["msg"]
-    ctl("pause-task", "stock")
+    shop.pause("stock")
     assert ctl(*words, "-s", "s1", "-s", "s2")["result"]
-    ctl("resume-task", "stock")
+    shop.resume("stock")
     for name in stock.sources:
         shop.sources[name].run("INSERT INTO stock.items (id) VALUES (20)")
     stock.assert_equal()
-    assert ctl("stop-task", "stock")["result"]
+    shop.stop("stock")
 
 
 def test_lines_by_a_pipe_are_carried_out(shop: Shop) -> None:
@@ -296,8 +309,8 @@ def test_lines_by_a_pipe_are_carried_out(shop: Shop) -> None:
 
 def test_a_task_is_stopped_and_started_again_where_it_was(shop: Shop) -> None:
     ctl = shop.cluster.ctl
-    assert ctl("stop-task", "shop")["result"]
+    shop.stop()
     assert ctl("query-status")["tasks"] == []
     last = shop.add("s3")
-    assert ctl("start-task", shop.task_file())["result"]
-    until(shop.arrives(last), "it goes on from its checkpoint")
+    shop.do("start-task", shop.task_file())
+    shop.until(shop.arrives(last), "it goes on from its checkpoint")

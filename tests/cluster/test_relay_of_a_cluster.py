@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop, until
+from MySQLdb import OperationalError
+from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
 
 from unshard.api.verbs import QueryStatus
 from unshard.model.table import TableName
-from unshard.testing.binlog_count import exactly_once, moved, row_events
+from unshard.testing.binlog_count import moved, row_events
 from unshard.testing.cluster import Cluster, Member
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -70,13 +72,12 @@ class RelayShop:
         (told,) = self.shop.cluster.asked(QueryStatus(name=task, sources=(SOURCE,)))["sources"]
         return told["sourceStatus"]["relayStatus"], told["subTaskStatus"][0]
 
-    def relay_is(self, stage: str) -> None:
-        until(lambda: self.status()[0]["stage"] == stage, f"relay {stage}")
+    def stage(self) -> str:
+        """Of the relay, also without a task."""
+        return str(self.shop.statuses()[0]["sourceStatus"]["relayStatus"]["stage"])
 
-    def error(self, task: str) -> dict[str, Any]:
-        """The first error that a task stands still after."""
-        errors = (self.status(task)[1]["result"] or {}).get("errors") or [{}]
-        return dict(errors[0])
+    def relay_is(self, stage: str) -> None:
+        self.shop.until(lambda: self.status()[0]["stage"] == stage, f"relay {stage}")
 
     def update(self, **keys: Any) -> str:
         """Another source file; what is said, of each task the same."""
@@ -87,23 +88,24 @@ class RelayShop:
     def both_follow(self) -> None:
         """What is written arrives by both tasks, and all of it just once."""
         last = self.shop.add(SOURCE)
-        until(self.shop.arrives(last), f"{last} arrives")
+        self.shop.until(self.shop.arrives(last), f"{last} arrives")
         copy = COPIES[SHARDS[last % len(SHARDS)]]
         arrived = f"SELECT 1 FROM {copy.quoted} WHERE id = {last}"
-        until(lambda: bool(self.shop.target.query(arrived)), f"{last} arrives by copy")
+        self.shop.until(lambda: bool(self.shop.target.query(arrived)), f"{last} arrives by copy")
         self.assert_exactly_once()
 
     def start_both(self) -> None:
         running = {one["taskName"] for one in self.shop.cluster.asked(QueryStatus())["tasks"]}
         for name, file in (("shop", self.shop.task_file), ("copy", self.copy_file)):
             if name not in running:
-                assert self.shop.cluster.ctl("start-task", file())["result"]
+                self.shop.do("start-task", file())
 
     def end_streams(self) -> None:
         """The source ends each connection that reads its binlog."""
         for number, *about in self.server.query("SHOW PROCESSLIST"):
             if "Binlog Dump" in about:
-                self.server.run(f"KILL {number}")
+                with suppress(OperationalError):  # it has just gone
+                    self.server.run(f"KILL {number}")
 
     def purge_upstream(self, newest: str) -> None:
         """The source has no older file any more; it keeps one for a moment where it was read or written just now."""
@@ -113,7 +115,7 @@ class RelayShop:
             return bool(self.server.query("SHOW BINARY LOGS")[0][0] == newest)
 
         self.end_streams()
-        until(gone, f"purged up to {newest}")
+        self.shop.until(gone, f"purged up to {newest}")
 
     def purged_files(self) -> float:
         """By the worker's metrics."""
@@ -137,12 +139,9 @@ class RelayShop:
 
     def assert_exactly_once(self) -> None:
         self.shop.assert_exactly_once()
+        self.shop.assert_once(moved(row_events(self.server, SHARDS), COPIES), COPIES.values())
         for shard, copy in COPIES.items():
             assert_equal([(self.server, shard)], (self.shop.target, copy))
-        against = exactly_once(
-            moved(row_events(self.server, SHARDS), COPIES), row_events(self.shop.target, COPIES.values())
-        )
-        assert not against, "\n".join(against)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +155,7 @@ def relay(sources: dict[str, MariadbServer], target: MariadbServer, store: str) 
             made.shop.add(SOURCE, 2)
             made.server.run("FLUSH BINARY LOGS")
         cluster.ctl("operate-source", "create", made.shop.source_file(SOURCE))
-        cluster.ctl("start-task", made.shop.task_file())
+        made.shop.do("start-task", made.shop.task_file())
         made.shop.moves(SOURCE)
         target.query("CREATE DATABASE copy")
         for copy in COPIES.values():
@@ -166,7 +165,7 @@ def relay(sources: dict[str, MariadbServer], target: MariadbServer, store: str) 
 
 def test_a_second_task_that_begins_earlier_gets_the_older_files(relay: RelayShop) -> None:
     assert relay.files()[0] > relay.early[0]
-    assert relay.shop.cluster.ctl("start-task", relay.copy_file())["result"]
+    relay.shop.do("start-task", relay.copy_file())
     relay.both_follow()
     assert relay.files()[0] == relay.early[0]
 
@@ -175,26 +174,31 @@ def test_a_paused_relay_lets_its_tasks_wait_and_says_so(relay: RelayShop) -> Non
     assert relay.ctl("pause-relay").startswith("tasks that have come to its end wait until resume-relay: ")
     relay.relay_is("Paused")
     relay.work(files=2)
-    until(lambda: (relay.status()[1]["sync"]["secondsBehindMaster"] or 0) > 1, "the lag grows")
+
+    def behind() -> bool:
+        shown, task = relay.status()
+        lags = (task["sync"]["secondsBehindMaster"] or 0) > 1 and task["sync"]["backlogBytes"]
+        return lags and not task["sync"]["synced"] and not shown["relayCatchUpMaster"]
+
+    relay.shop.until(behind, "the lag grows")
     shown, task = relay.status()
-    assert not shown["relayCatchUpMaster"] and shown["result"] is None
-    assert task["stage"] == "Running" and task["sync"]["backlogBytes"] > 0 and not task["sync"]["synced"]
+    assert shown["result"] is None and task["stage"] == "Running"
     assert f"`unshard ctl resume-relay -s {SOURCE}`" in task["note"]
     told = relay.shop.cluster.ctl("query-status")["tasks"]
     assert all(one["taskStatus"].startswith("Error - Relay status is Paused") for one in told)
     assert relay.ctl("resume-relay").startswith("it runs while a task reads it")
     relay.both_follow()
-    until(lambda: relay.status()[0]["relayCatchUpMaster"], "relay has caught up")
-    assert relay.status()[1]["note"] == ""
+    relay.shop.until(lambda: relay.status()[0]["relayCatchUpMaster"], "relay has caught up")
+    relay.shop.until(lambda: relay.status()[1]["note"] == "", "nothing is to be told any more")
 
 
 def test_a_task_that_starts_while_the_relay_is_paused_waits_for_it(relay: RelayShop) -> None:
-    relay.ctl("stop-task", "copy")
+    relay.shop.stop("copy")
     relay.ctl("pause-relay")
     relay.relay_is("Paused")
     relay.work()
-    assert relay.shop.cluster.ctl("start-task", relay.copy_file())["result"]
-    until(lambda: "resume-relay" in relay.status("copy")[1]["note"], "it tells what it waits for")
+    relay.shop.do("start-task", relay.copy_file())
+    relay.shop.until(lambda: "resume-relay" in relay.status("copy")[1]["note"], "it tells what it waits for")
     assert relay.status("copy")[1]["stage"] == "Running"
     relay.ctl("resume-relay")
     relay.both_follow()
@@ -205,15 +209,14 @@ def test_the_relay_is_switched_off_and_on_while_tasks_run(relay: RelayShop) -> N
     relay.both_follow()
     assert relay.status()[0]["stage"] == "Running"
     for task in ("copy", "shop"):
-        relay.ctl("stop-task", task)
-    told = relay.shop.cluster.ctl("query-status", "-s", SOURCE)["sources"][0]["sourceStatus"]
-    assert told["relayStatus"]["stage"] == "Stopped"
+        relay.shop.stop(task)
+    relay.shop.until(lambda: relay.stage() == "Stopped", "nobody reads it")
     for workers in (("w1", "w2"), ("w2",)):
         refused = relay.shop.cluster.ctl("start-relay", "-s", SOURCE, *workers, code=1)["msg"]
         assert "CLUSTER-016" in refused and "the worker that serves the source (w1), not by w2" in refused
     assert relay.ctl("start-relay", "w1") == ""
     newest = relay.work(files=2)
-    until(lambda: relay.files()[-1] == newest, "the relay runs without a task")
+    relay.shop.until(lambda: relay.files()[-1] == newest, "the relay runs without a task")
     relay.start_both()
     relay.both_follow()
 
@@ -222,12 +225,14 @@ def test_a_worker_that_dies_in_a_purge_leaves_a_log_that_is_read_on(relay: Relay
     """The first purge: the worker was started so that it dies by it."""
     newest = relay.work(files=3)
     relay.both_follow()
+    relay.shop.saved("shop", "copy")
     before = relay.files()
     assert "CLUSTER-039" in relay.ctl("purge-relay", "--filename", newest, code=1)
     assert relay.worker.ended(PATIENCE_SECONDS)
     relay.worker.start()
     relay.both_follow()
     assert relay.files()[: len(before) - 2] == before[2:]
+    relay.shop.saved("shop", "copy")
     relay.ctl("purge-relay", "--filename", newest)
     assert relay.files()[0] == newest
 
@@ -235,16 +240,17 @@ def test_a_worker_that_dies_in_a_purge_leaves_a_log_that_is_read_on(relay: Relay
 def test_a_purge_stops_before_the_task_that_reads_furthest_back(relay: RelayShop) -> None:
     relay.work()
     relay.both_follow()
-    relay.ctl("pause-task", "copy")
+    relay.shop.pause("copy")
     needed = relay.place()[0]
     newest = relay.work(files=3)
     relay.shop.moves(SOURCE)
+    relay.shop.saved("shop")
     told = relay.ctl("purge-relay", "--filename", newest)
     assert "deleted, " in told and f"kept: task copy reads from {needed}:" in told
     assert relay.files()[0] == needed
     assert relay.ctl("purge-relay", "--filename", newest).startswith("nothing is deleted; ")
     assert relay.ctl("purge-relay", "--time", "2100-01-01 00:00:00").startswith("nothing is deleted; ")
-    relay.ctl("stop-task", "copy")
+    relay.shop.stop("copy")
     assert relay.ctl("purge-relay", "--time", "2100-01-01 00:00:00").count("deleted, ") == 1
     assert relay.files() == [newest]
     relay.start_both()
@@ -263,23 +269,23 @@ def test_a_purge_that_means_nothing_is_told_what_is_wrong(relay: RelayShop) -> N
 
 
 def test_the_clock_purges_for_space_and_by_age_but_nothing_that_is_read(relay: RelayShop) -> None:
-    relay.ctl("pause-task", "copy")
+    relay.shop.pause("copy")
     needed = relay.place()[0]
     newest = relay.work(files=2)
     relay.shop.moves(SOURCE)
     known = relay.purged_files()
     assert relay.update(purge={"interval": 1, "remain-space": 10**9}) == ""
     assert relay.update(purge={"interval": 1, "remain-space": 10**9}).startswith("nothing is changed")
-    until(lambda: relay.files()[0] == needed, "what nobody reads goes for space")
-    until(lambda: relay.purged_files() > known, "it is counted")
+    relay.shop.until(lambda: relay.files()[0] == needed, "what nobody reads goes for space")
+    relay.shop.until(lambda: relay.purged_files() > known, "it is counted")
     told_in_log = [line for line in relay.worker.text.splitlines() if "relay log purged" in line]
     assert any("deleted, " in line for line in told_in_log)
     assert relay.update(purge={"interval": 1, "expires": 1}) == ""
-    relay.ctl("resume-task", "copy")
+    relay.shop.resume("copy")
     relay.both_follow()
     for path in relay.paths()[:-1]:
         os.utime(path, (0, 0))
-    until(lambda: relay.files() == [newest], "what is older than an hour goes")
+    relay.shop.until(lambda: relay.files() == [newest], "what is older than an hour goes")
     relay.update()
 
 
@@ -288,8 +294,7 @@ def test_a_full_disk_is_told_with_what_to_do(relay: RelayShop) -> None:
     resource.prlimit(relay.worker.pid, resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
     relay.server.run(f"UPDATE {SHARDS[0].quoted} SET note = REPEAT('x', 40)", "CREATE TABLE shop.other (a LONGBLOB)")
     relay.server.run("INSERT INTO shop.other VALUES (REPEAT('x', 100000))")
-    until(lambda: relay.error("shop").get("ErrCode") == "RELAY-013", "the task tells")
-    assert "purge-relay -s s1" in relay.error("shop")["Workaround"]
+    assert "purge-relay -s s1" in relay.shop.stopped(SOURCE, "RELAY-013")["Workaround"]
     resource.prlimit(relay.worker.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     relay.server.run("DROP TABLE shop.other")
     relay.both_follow()
@@ -299,11 +304,11 @@ def test_another_server_behind_the_address_is_told_with_what_to_do(relay: RelayS
     own = relay.server.query("SELECT @@server_id")[0][0]
     relay.server.run("SET GLOBAL server_id = 77")
     relay.end_streams()
-    until(lambda: relay.error("shop").get("ErrCode") == "RELAY-008", "the task tells")
-    assert "enable-gtid" in relay.error("shop")["Workaround"]
+    for task in ("shop", "copy"):
+        assert "enable-gtid" in relay.shop.stopped(SOURCE, "RELAY-008", task)["Workaround"]
     relay.server.run(f"SET GLOBAL server_id = {own}")
     for task in ("shop", "copy"):
-        relay.ctl("resume-task", task)
+        relay.shop.resume(task)
     relay.both_follow()
 
 
@@ -314,13 +319,14 @@ def test_a_binlog_that_was_purged_upstream_is_told_and_a_new_copy_gets_past_it(r
     file, offset = relay.status()[0]["relayBinlog"].strip("()").split(", ")
     relay.purge_upstream(relay.work(files=2))
     relay.ctl("resume-relay")
-    until(lambda: relay.error("shop").get("ErrCode") == "RELAY-010", "the task tells")
-    assert relay.error("shop")["place"] == f"{file}:{offset}"
-    assert "start-task --remove-meta" in relay.error("shop")["Workaround"]
+    error = relay.shop.stopped(SOURCE, "RELAY-010")
+    assert error["place"] == f"{file}:{offset}"
+    assert "start-task --remove-meta" in error["Workaround"]
     for task in ("shop", "copy"):
-        relay.ctl("stop-task", task)
+        relay.shop.stop(task)
     relay.shop.target.run(f"DROP DATABASE {TARGET.schema}")
     task = relay.shop.task_file()
-    assert relay.shop.cluster.ctl("start-task", task, "--remove-meta")["result"]
+    relay.shop.do("start-task", task, "--remove-meta")
     relay.shop.moves(SOURCE)
+    relay.shop.saved("shop")
     assert_equal([(relay.server, shard) for shard in SHARDS], (relay.shop.target, TARGET))

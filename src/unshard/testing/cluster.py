@@ -30,9 +30,11 @@ from unshard.errors import ClusterError
 from unshard.testing.guard import GuardedProcess
 from unshard.testing.proxy import FaultProxy
 
-BOOT_SECONDS = 60.0
+BOOT_SECONDS = 120.0
 LEADER_SECONDS = 10.0
 """How long an answer to who leads may take."""
+_UNASKED = "CLUSTER-041"
+"""No master could be reached, or none leads just now: nothing was asked of any, so it may be asked again."""
 
 UNSHARD = [sys.executable, "-m", "unshard"]
 _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTALL)
@@ -183,12 +185,26 @@ class Cluster:
         self.workers = [self._member(f"w{number + 1}", self._worker_words(number)) for number in range(workers)]
 
     def start(self) -> None:
-        """All processes; returns once all serve."""
+        """All processes; returns once all serve, a master leads and knows all workers."""
         with ThreadPoolExecutor() as threads:
             serving = [threads.submit(self.start_master, number) for number in range(len(self.masters))]
             serving += [threads.submit(one.start, self._of_one.get(one.name)) for one in self.workers]
         for one in serving:
             one.result()
+        deadline = time.monotonic() + BOOT_SECONDS
+        while self._strangers():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no leader knows {self._strangers()}")
+            time.sleep(0.05)
+
+    def _strangers(self) -> set[str]:
+        """The workers that the leader has not heard of yet; all, where nobody leads."""
+        try:
+            told = self.asked_once(ListMember(worker=True))
+        except ClusterError:
+            told = {"members": []}
+        known = {one["name"] for kind in told["members"] for one in kind.get("worker", {}).get("workers", ())}
+        return {one.name for one in self.workers} - known
 
     def start_master(self, number: int) -> None:
         self.masters[number].start()
@@ -208,7 +224,7 @@ class Cluster:
     def leads(self) -> str:
         """The name of the master that leads, by the word of whichever answers; empty where none does."""
         try:
-            told = self.asked(ListMember(leader=True), LEADER_SECONDS)
+            told = self.asked_once(ListMember(leader=True))
         except ClusterError:
             return ""
         return str(told["members"][0]["leader"]["name"]) if told["result"] else ""
@@ -221,22 +237,36 @@ class Cluster:
     def told(self, *words: str, given: str = "", token: str = "") -> Told:
         """What `unshard ctl …` prints and ends by; `given` is piped into it."""
         own = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
-        done = subprocess.run(
-            [*UNSHARD, "ctl", *words],
-            input=given,
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            env={**os.environ, **own},
-            check=False,
-        )
-        return Told(done.returncode, done.stdout, done.stderr)
+        deadline = time.monotonic() + BOOT_SECONDS
+        while True:
+            done = subprocess.run(
+                [*UNSHARD, "ctl", *words],
+                input=given,
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+                env={**os.environ, **own},
+                check=False,
+            )
+            if _UNASKED not in done.stdout + done.stderr or time.monotonic() > deadline:
+                return Told(done.returncode, done.stdout, done.stderr)
 
-    def asked(self, request: Request, seconds: float = BOOT_SECONDS) -> Any:
+    def asked(self, request: Request) -> Any:
         """The answer that `ctl` would print, for what is looked at again and again: `ctl` is a process each time.
 
-        Raises ClusterError as `MasterClient.ask`.
+        Raises ClusterError as `MasterClient.ask`; where none leads, after a while.
         """
+        deadline = time.monotonic() + BOOT_SECONDS
+        while True:
+            try:
+                return self.asked_once(request, BOOT_SECONDS)
+            except ClusterError as error:
+                if error.code != _UNASKED or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def asked_once(self, request: Request, seconds: float = LEADER_SECONDS) -> Any:
+        """The answer of now. Raises ClusterError as `MasterClient.ask`."""
         return MasterClient(self.addresses.split(","), seconds, LinkSecurity(token=self._token)).ask(request)
 
     def ctl(self, *words: str, code: int = 0, token: str = "") -> Any:

@@ -22,6 +22,8 @@ def row_held(server: ThrowawayServer, table: str) -> Iterator[None]:
 
 
 def stands_still(server: ThrowawayServer) -> bool:
-    """Whether a statement on the server has been waiting for a while, which here means for a lock."""
-    waiting = "SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND TIME_MS > 500"
-    return bool(server.query(f"{waiting} AND ID <> CONNECTION_ID()"))
+    """Whether a statement on the server has been waiting for a lock for a while. One that is only slow has not."""
+    rows = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'"
+    waiting = f"TIME_MS > 500 AND (STATE LIKE 'Waiting for%' OR ID IN ({rows}))"
+    asked = f"SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND {waiting}"
+    return bool(server.query(f"{asked} AND ID <> CONNECTION_ID()"))
