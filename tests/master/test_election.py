@@ -33,17 +33,22 @@ def store(tmp_path: Path) -> Iterator[Store]:
     found.close()
 
 
+def election(store: Store, name: str) -> Election:
+    """Its lease ends by `end_lease` alone."""
+    return Election(store, name, f"{name}:1", 3600.0)
+
+
 def end_lease(store: Store) -> None:
     with store.transaction() as connection:
         connection.execute(update(tables.LEADER).values(until=1.0))
 
 
 def test_one_leads_and_the_other_knows_who(store: Store) -> None:
-    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one, two = election(store, "one"), election(store, "two")
     one.step()
     two.step()
     assert (one.epoch, two.epoch) == (1, 0)
-    assert two.leader is not None and (two.leader.name, two.leader.addr) == ("one", "h1:1")
+    assert two.leader is not None and (two.leader.name, two.leader.addr) == ("one", "one:1")
     assert [(row.name, row.alive) for row in one.masters()] == [("one", True), ("two", True)]
 
 
@@ -60,7 +65,7 @@ def test_a_lease_ends_by_the_own_clock_too(store: Store) -> None:
 
 
 def test_a_leader_that_was_slept_past_its_lease_changes_nothing(store: Store) -> None:
-    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one, two = election(store, "one"), election(store, "two")
     one.step()
     end_lease(store)
     two.step()
@@ -74,7 +79,7 @@ def test_a_leader_that_was_slept_past_its_lease_changes_nothing(store: Store) ->
 
 
 def test_a_change_that_fails_on_its_way_leaves_nothing(store: Store) -> None:
-    one = Election(store, "one", "h1:1")
+    one = election(store, "one")
     one.step()
     with pytest.raises(RuntimeError), store.writing(one.epoch) as writing:
         writing.put_task(TaskRow("t", "half"))
@@ -83,14 +88,14 @@ def test_a_change_that_fails_on_its_way_leaves_nothing(store: Store) -> None:
 
 
 def test_a_master_that_is_started_again_leads_at_once(store: Store) -> None:
-    Election(store, "one", "h1:1").step()
-    again = Election(store, "one", "h1:1")
+    election(store, "one").step()
+    again = election(store, "one")
     again.step()
     assert again.epoch == 2
 
 
 def test_a_lease_given_back_is_free_at_once(store: Store) -> None:
-    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one, two = election(store, "one"), election(store, "two")
     one.step()
     one.resign()
     two.step()
@@ -98,7 +103,7 @@ def test_a_lease_given_back_is_free_at_once(store: Store) -> None:
 
 
 def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:
-    one, two = Election(store, "one", "h1:1"), Election(store, "two", "h2:1")
+    one, two = election(store, "one"), election(store, "two")
     one.step()
     with pytest.raises(ClusterError) as caught:
         one.evict()
@@ -107,7 +112,7 @@ def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:
     one.evict()
     one.step()
     assert one.epoch == 0
-    again = Election(store, "one", "h1:1")
+    again = election(store, "one")
     again.step()
     assert again.epoch == 0
     two.step()

@@ -35,7 +35,7 @@ TASK: dict[str, Any] = {
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Served]:
-    with served(f"sqlite:///{tmp_path / 'm.db'}", "one", lease=2.0, ttl=30.0) as found:
+    with served(f"sqlite:///{tmp_path / 'm.db'}", "one") as found:
         worker = FakeWorker("w1", found.master)
         found.workers[worker.addr] = worker
         worker.beat()

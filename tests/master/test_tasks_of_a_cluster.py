@@ -156,6 +156,7 @@ def test_a_relay_that_stands_is_told_of_a_task_that_runs(rig: Rig) -> None:
 def test_a_worker_that_does_not_answer_hides_no_other(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a", "b")
+    wait_until(lambda: rig.settled("t"), "what was heard last is kept")
     rig.workers["w1:8262"].deaf = True
     told = rig.master.query_status(QueryStatus(name="t"))
     by_name = {one["sourceStatus"]["source"]: one for one in told["sources"]}
@@ -168,8 +169,7 @@ def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a", "b")
     rig.master.pause_task(PauseTask(name="t", sources=("a",)))
-    while not rig.settled("t"):
-        rig.workers["w1:8262"].beat()
+    wait_until(lambda: rig.settled("t"), "what was heard last is kept")
     before = rig.master.cluster.state
     rig.master.close()
     with Rig(rig.url) as again:

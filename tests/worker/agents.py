@@ -22,11 +22,15 @@ from unshard.worker.source_host import Means, builder
 
 @dataclass(slots=True)
 class PaperMaster:
-    """Answers each beat with `orders`, keeps what it was told, and is silent on demand."""
+    """Answers each beat with `orders`, keeps what it was told, and is silent on demand.
 
-    orders: Orders = field(default_factory=lambda: Orders(ttl_seconds=2.0))
+    The ttl is longer than a machine stands still; who wants to see its end gives a short one.
+    """
+
+    orders: Orders = field(default_factory=lambda: Orders(ttl_seconds=60.0))
     beats: list[Beat] = field(default_factory=list)
     silent: bool = False
+    wake: Callable[[], None] = lambda: None
 
     def beat(self, beat: Beat) -> Orders:
         if self.silent:
@@ -36,6 +40,7 @@ class PaperMaster:
 
     def give(self, order: SourceOrder | None) -> None:
         self.orders = self.orders.model_copy(update={"order": order})
+        self.wake()
 
     def brief(self, task: str) -> SubtaskBrief | None:
         """The last word on a task; None where it isn't named any more."""
@@ -43,14 +48,19 @@ class PaperMaster:
         return next((brief for brief in briefs if brief.task == task), None)
 
     def wait(self, task: str, stage: Stage) -> SubtaskBrief:
+        return self.wait_for(task, lambda brief: brief.stage is stage)
+
+    def wait_for(self, task: str, wanted: Callable[[SubtaskBrief], bool]) -> SubtaskBrief:
+        """The first word on the task that is as wanted."""
+        found: list[SubtaskBrief] = []
+
         def there() -> bool:
             brief = self.brief(task)
-            return brief is not None and brief.stage is stage
+            found[:] = [brief] if brief is not None and wanted(brief) else []
+            return bool(found)
 
-        wait_until(there, f"{task} {stage}, but {self.brief(task)}")
-        found = self.brief(task)
-        assert found is not None
-        return found
+        wait_until(there, f"another word on {task}", told=lambda: f"{self.brief(task)}")
+        return found[0]
 
 
 class Running:
@@ -58,6 +68,7 @@ class Running:
 
     def __init__(self, master: PaperMaster, spark: SparkSession, **means: Any) -> None:
         self.agent = Agent("127.0.0.1:1", master, Means("w1", builder(lambda config: spark), **means))
+        master.wake = self.agent.wake
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self.agent.run, args=(self._stop,))
 

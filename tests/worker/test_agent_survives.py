@@ -25,6 +25,7 @@ def built(config: Any, relay: Any) -> Subtask:
 @contextmanager
 def running(master: PaperMaster) -> Iterator[Agent]:
     agent = Agent("127.0.0.1:1", master, Means("w1", built))
+    master.wake = agent.wake
     stop = threading.Event()
     thread = threading.Thread(target=agent.run, args=(stop,))
     thread.start()
@@ -35,17 +36,24 @@ def running(master: PaperMaster) -> Iterator[Agent]:
         thread.join()
 
 
+def beaten(master: PaperMaster, agent: Agent, times: int) -> None:
+    def heard() -> bool:
+        agent.wake()
+        return len(master.beats) >= times
+
+    wait_until(heard, f"{times} beats")
+
+
 def test_an_order_that_cannot_be_read_does_not_end_the_worker() -> None:
     master = PaperMaster()
     with running(master) as agent:
         master.give(SourceOrder(source="s1", epoch=1, config={"of": "another version"}))
-        wait_until(lambda: len(master.beats) > 3, "beats")
+        beaten(master, agent, 4)
         assert agent.host is None
         master.give(SourceOrder(source="s1", epoch=2, config=SOURCE))
         wait_until(lambda: master.beats[-1].epoch == 2, "the next order")
         master.give(SourceOrder(source="s1", epoch=2, config={"of": "another version"}))
-        seen = len(master.beats)
-        wait_until(lambda: len(master.beats) > seen + 3, "further beats")
+        beaten(master, agent, len(master.beats) + 4)
         assert agent.host is not None  # it stays with what it had
     assert master.beats[-1].leaving
 

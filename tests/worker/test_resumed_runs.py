@@ -56,8 +56,7 @@ def test_a_target_that_is_away_is_waited_for(spark: SparkSession, files: TaskFil
         master.give(source_order(subtask_order(behind.write())))
         proxy.refuse()
         with Running(master, spark):
-            wait_until(lambda: resumes(master, files) >= 2, "tried again")
-            brief = told(master, files)
+            brief = master.wait_for(files.name, lambda brief: brief.resume_count >= 2 and brief.error is not None)
             assert brief.error is not None
             assert brief.error.err_code.startswith("TARGET-")
             proxy.refuse(False)
@@ -109,7 +108,7 @@ def test_it_gives_up_after_so_many_tries_also_of_another_worker(
         files.target.run(f"CREATE TABLE {files.name}.t (id INT PRIMARY KEY, v INT)")
         master.give(source_order(subtask_order(files, revision=2), epoch=3))
         wait_until(lambda: rows(files) == [(1, 1)], "resumed by hand")
-        assert told(master, files).resume_count == 0
+        wait_until(lambda: resumes(master, files) == 0, "counted anew")
 
 
 def detail(agent: Agent, files: TaskFiles) -> str:

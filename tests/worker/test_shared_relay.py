@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 
@@ -103,6 +103,29 @@ def test_a_paused_relay_lets_its_readers_wait(relay: SharedRelay, source_server:
     holds(reader, newest(source_server))
 
 
+def test_a_relay_that_still_receives_is_not_paused_yet(
+    relay: SharedRelay, source_server: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = begun(relay, source_server, newest(source_server))
+    holds(reader, newest(source_server))
+    assert relay.unit is not None
+    stop, stopping, go_on = relay.unit.stop, Event(), Event()
+
+    def slow() -> None:
+        stopping.set()
+        assert go_on.wait(60)
+        stop()
+
+    monkeypatch.setattr(relay.unit, "stop", slow)
+    with ThreadPoolExecutor() as pool:
+        pausing = pool.submit(relay.keep, Stage.PAUSED)
+        assert stopping.wait(60)
+        assert relay.stage is Stage.PAUSING
+        go_on.set()
+        pausing.result()
+    assert relay.stage is Stage.PAUSED
+
+
 def test_the_last_reader_ends_the_relay_unless_it_is_to_be_kept(
     relay: SharedRelay, source_server: MariadbServer
 ) -> None:
@@ -181,21 +204,18 @@ def test_who_joins_while_files_are_deleted_finds_what_is_left_and_fetches_the_re
     monkeypatch.setattr("unshard.relay.purge.reach", held)
     limits = Limits(before=newest(source_server).file)
     late = relay.reader(Location(second), uuid(source_server))
-    told: list[str] = []
 
-    def join() -> None:
+    def join() -> str:
         late.start()
         holds(late, newest(source_server))
-        told.append(late.log.files()[0])
+        return late.log.files()[0]
 
-    joining = Thread(target=join)
     with ThreadPoolExecutor() as pool:
         purging = pool.submit(Purger().purge, relay, list, limits)
         assert deleting.wait(60)
-        joining.start()
-        joining.join(0.5)  # where nothing holds it up it has seen by now a file that goes
+        joining = pool.submit(join)
+        wait([joining], 0.5)  # where nothing holds it up it has seen by now a file that goes
         go_on.set()
         assert [file.name for file in purging.result().gone][-1] == second.file
-    joining.join(60)
-    assert told == [second.file]
+        assert joining.result() == second.file
     assert late.log.path(second.file).exists()

@@ -133,9 +133,10 @@ class SharedRelay:
 
     @property
     def stage(self) -> Stage:
+        """What it does: while a pause waits for the end of what is being received, `Pausing`."""
         status = self.reading()
         if self.wanted is Stage.PAUSED:
-            return Stage.PAUSED
+            return Stage.PAUSING if status is not None and status.stage == "Running" else Stage.PAUSED
         return Stage(status.stage) if status is not None else Stage.STOPPED
 
     def join(self, reader: RelayReader, upstream: str, start: Location | None) -> RelayUnit:
