@@ -255,8 +255,6 @@ def test_a_table_that_is_gone_already(bench: Bench) -> None:
         bench.prepare("truncate t")
     with pytest.raises(DdlError, match="DDL-005"):
         bench.prepare("alter table t add c int")
-    with pytest.raises(DdlError, match="DDL-005"):
-        bench.prepare(f"create table {bench.schema}_b.t (a int)")
 
 
 def test_a_schema_that_is_there_already(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from operated import go_on
 from task_runs import TaskFiles, TaskRun
 from unshard.errors import LoadError
 from unshard.model.table import TableName
@@ -108,3 +109,25 @@ def test_ddl_in_mysqls_own_dialect_is_followed(
         assert shown[table][0] == shown[table][1]
     assert "INVISIBLE" in shown["odd"][1][0][1]
     assert mysql_target.query("SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME = 'likewise'") == []
+
+
+def test_create_or_replace_table_of_mariadb(
+    spark: SparkSession, source_server: MariadbServer, mysql_target: MysqlServer, schema: str, tmp_path: Path
+) -> None:
+    """MySQL has no such statement: the table is dropped and made, each once."""
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, old INT)")
+    source_server.run(f"INSERT INTO {schema}.t VALUES (1, 1)")
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, mysql_target, (schema,)).write()
+    go_on(files, spark)
+    source_server.run(
+        f"CREATE OR REPLACE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(9)) COMMENT 'OR REPLACE'",
+        f"INSERT INTO {schema}.t VALUES (1, 'new')",
+        f"CREATE OR REPLACE TABLE {schema}.m LIKE {schema}.t",
+        f"INSERT INTO {schema}.m VALUES (2, 'two')",
+        f"CREATE OR REPLACE TABLE {schema}.m (n INT PRIMARY KEY)",
+        f"INSERT INTO {schema}.m VALUES (3)",
+    )
+    go_on(files, spark)
+    for table in ("t", "m"):
+        name = TableName(schema, table)
+        assert_equal([(source_server, name)], (mysql_target, name))

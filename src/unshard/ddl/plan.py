@@ -45,6 +45,7 @@ class _World:
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
         self.tables: dict[TableName, Table | None] = {}
+        self.schemas: dict[str, str | None] = {}
 
     def table(self, name: TableName) -> Table | None:
         if name not in self.tables:
@@ -54,6 +55,8 @@ class _World:
 
     def schema(self, ddl: Ddl, schema: str) -> str | None:
         """SHOW CREATE DATABASE of the target's schema; its stand-in is made if it is there."""
+        if schema in self.schemas:
+            return self.schemas[schema]
         found = show_create_database(self.scratch.connection, schema)
         if found is not None:
             self.scratch.make_schema(schema, found, ddl.context)
@@ -81,7 +84,8 @@ def _around_schema(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
         world.schema(ddl, ddl.schema)
     world.scratch.run(ddl)
     before = found if ddl.kind is Kind.ALTER_DATABASE or ddl.or_replace else None
-    return {key: before}, {key: world.scratch.read_schema(ddl.schema)}
+    after = world.schemas[ddl.schema] = world.scratch.read_schema(ddl.schema)
+    return {key: before}, {key: after}
 
 
 def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:

@@ -8,11 +8,13 @@
 | a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
+| a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
+| CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +25,14 @@ from unshard.ddl.marks import check_marks
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.rewrite import routed, with_charset
-from unshard.ddl.scratch import show_create_database
+from unshard.ddl.rewrite import routed, with_charset, without_or_replace
+from unshard.ddl.scratch import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
-from unshard.ddl.statement import Ddl, Kind
-from unshard.ddl.tracker import Changes, SchemaTracker
+from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.ddl.tracker import Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.position import Position
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 
 _ON_TABLE = frozenset({Kind.ALTER_TABLE, Kind.RENAME_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
@@ -76,7 +78,12 @@ def for_target(
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
-    statements = [_for_target(connection, part, changes, rules) for part in to_run(found, rules)]
+    statements: list[Ddl] = []
+    for part in to_run(found, rules):
+        for schema in _schemas_made(connection, part, tracker, changes, rules):
+            if schema.text not in {one.text for one in statements}:
+                statements.append(schema)
+        statements += _for_target(connection, part, changes, rules)
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
@@ -119,15 +126,39 @@ def _made_by_hand(ddl: Ddl, rules: Rules) -> bool:
     return ddl.kind is Kind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
-def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> Ddl:
-    """The piece in the target's names; a CREATE TABLE says all that depends on its surroundings upstream."""
+def _schemas_made(connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules) -> Iterator[Ddl]:
+    """CREATE DATABASE, as it is upstream, of those that a new table needs and the target lacks.
+
+    One that held no table when the source was copied was made by nobody.
+    """
+    for place in ddl.places:
+        makes = place.role is Role.NEW or (place.role is Role.OBJECT and ddl.kind is Kind.CREATE_TABLE)
+        upstream, target = place.name.schema, rules.route(place.name).schema
+        if makes and show_create_database(connection, target) is None:
+            row = changes.get(schema_row(upstream))
+            create_sql = row.create_sql if row is not None else tracker.schema_sql(upstream)
+            _, end = (classify_ddl(create_sql, Context()).schema_place if create_sql else None) or (0, 0)
+            options = create_sql[end:] if create_sql else ""
+            yield classify_ddl(f"CREATE DATABASE IF NOT EXISTS {quote_name(target)}{options}", ddl.context)
+
+
+def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tuple[Ddl, ...]:
+    """The piece in the target's names; a CREATE TABLE says all that depends on its surroundings upstream.
+
+    CREATE OR REPLACE TABLE is two statements for a server that lacks it.
+    """
+    replaces = ddl.kind is Kind.CREATE_TABLE and ddl.or_replace
     created = changes.get(ddl.tables[0]) if ddl.kind is Kind.CREATE_TABLE else None
     if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, ddl.tables[0], rules):
         context = Context(ddl.schema, where=ddl.context.where, mariadb=ddl.context.mariadb)
         ddl = classify_ddl(created.create_sql, context)
     elif created is not None:
         ddl = _with_upstream_charset(connection, ddl, created, rules)
-    return routed(ddl, rules.route, rules.route_schema)
+    there = routed(ddl, rules.route, rules.route_schema)
+    if not replaces or (there.or_replace and replaces_tables(connection)):
+        return (there,)
+    drop = classify_ddl(f"DROP TABLE IF EXISTS {there.tables[0].quoted}", there.context)
+    return drop, without_or_replace(there)
 
 
 def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from unshard.ddl.cursor import tokens_of
 from unshard.ddl.own_names import own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Ddl, Kind, Role
@@ -51,6 +52,15 @@ def with_charset(ddl: Ddl, charset: str, collation: str | None) -> Ddl:
         return ddl
     options = f" CHARACTER SET {charset}" + (f" COLLATE {collation}" if collation else "")
     return classify_ddl(ddl.text[: ddl.body] + options + ddl.text[ddl.body :], ddl.context)
+
+
+def without_or_replace(ddl: Ddl) -> Ddl:
+    """A CREATE without its OR REPLACE."""
+    if not ddl.or_replace:
+        return ddl
+    found = tokens_of(ddl.text, ddl.context)
+    at = next(n for n, token in enumerate(found) if token.word == "OR")
+    return classify_ddl(ddl.text[: found[at].start] + ddl.text[found[at + 1].end :], ddl.context)
 
 
 def split(ddl: Ddl) -> tuple[Ddl, ...]:

@@ -16,7 +16,7 @@ import MySQLdb
 
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.rewrite import routed
+from unshard.ddl.rewrite import routed, without_or_replace
 from unshard.ddl.session import event_session, neutral_session, plain_tables
 from unshard.ddl.statement import Ddl, Kind
 from unshard.errors import DdlError
@@ -87,8 +87,14 @@ class Scratch:
             self._execute(routed(ddl, self.stand_in, self.stand_in_schema).text)
 
     def run(self, ddl: Ddl) -> None:
-        """Run a statement on the copies, in its event's session. Raises DdlError DDL-003 where the server refuses."""
-        inner = routed(ddl, self.stand_in, self.stand_in_schema)
+        """Run a statement on the copies, in its event's session. Raises DdlError DDL-003 where the server refuses.
+
+        What CREATE OR REPLACE TABLE makes has no copy, so a server that lacks it (`replaces_tables`) does without.
+        """
+        plain = (
+            without_or_replace(ddl) if ddl.kind is Kind.CREATE_TABLE and not replaces_tables(self.connection) else ddl
+        )
+        inner = routed(plain, self.stand_in, self.stand_in_schema)
         if ddl.kind in (Kind.CREATE_DATABASE, Kind.DROP_DATABASE):
             self._made.add(self.stand_in_schema(ddl.schema))
         with _told(ddl), event_session(self.connection, ddl.context, ddl.kind, ddl.text):
@@ -147,6 +153,11 @@ def drop_leftovers(connection: Any, place: ScratchPlace) -> None:
     for (name,) in rows(connection, statement, (pattern,)):
         with connection_cursor(connection) as cursor:
             cursor.execute(f"DROP DATABASE IF EXISTS {quote_name(name)}")
+
+
+def replaces_tables(connection: Any) -> bool:
+    """Whether the server has CREATE OR REPLACE TABLE: MariaDB alone."""
+    return "MariaDB" in connection.get_server_info()
 
 
 def show_create_database(connection: Any, schema: str) -> str | None:

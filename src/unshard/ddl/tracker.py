@@ -56,6 +56,11 @@ class SchemaTracker:
             self._tables[name] = found
         return self._tables.get(name)
 
+    def schema_sql(self, schema: str) -> str | None:
+        """SHOW CREATE DATABASE upstream, asked of the source where no row has it; None where it is gone there."""
+        row = self._tables.get(schema_row(schema))
+        return row.create_sql if row is not None else self.schema_default(schema)
+
     def knows(self, name: TableName) -> bool:
         """Whether the tracker itself holds the table."""
         return name in self._tables
@@ -124,9 +129,9 @@ class SchemaTracker:
         changes: Changes = {}
         named = (place.name.schema for place in ddl.places if place.role is not Role.MENTION)
         for schema in dict.fromkeys(named):
-            row = self._tables.get(schema_row(schema))
-            create_sql = row.create_sql if row is not None else self.schema_default(schema)
-            if row is None and create_sql is not None and ddl.kind is Kind.CREATE_TABLE:
+            known = schema_row(schema) in self._tables
+            create_sql = self.schema_sql(schema)
+            if not known and create_sql is not None and ddl.kind is Kind.CREATE_TABLE:
                 changes[schema_row(schema)] = schema_table(schema, create_sql)
             scratch.make_schema(schema, create_sql, ddl.context)
         return changes
@@ -134,9 +139,7 @@ class SchemaTracker:
     def _schema_after(self, scratch: Scratch, ddl: Ddl) -> Changes:
         changes: Changes = {}
         if ddl.kind is Kind.ALTER_DATABASE:
-            row = self._tables.get(schema_row(ddl.schema))
-            create_sql = row.create_sql if row is not None else self.schema_default(ddl.schema)
-            scratch.make_schema(ddl.schema, create_sql, ddl.context)
+            scratch.make_schema(ddl.schema, self.schema_sql(ddl.schema), ddl.context)
         elif ddl.or_replace:
             changes = {name: None for name in self._tables if name.schema == ddl.schema}
         scratch.run(ddl)
