@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -48,6 +49,30 @@ def test_a_bug_in_one_look_does_not_end_the_leader_s_thread(rig: Rig, monkeypatc
         rig.master.step()  # as its thread does: what it raised would end that
     rig.worker("w1")
     assert rig.sources("a")["result"] and rig.master.election.epoch == 1
+
+
+def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    for part in (rig.master.election, rig.master.roster):
+        monkeypatch.setattr(part, "_monotonic", lambda: now)
+    worker, spare = rig.worker("w1"), rig.worker("w2")
+    rig.sources("a", worker="w1")
+    bounds = rig.master.cluster.state.bounds
+    with worker.heard:
+        worker.deaf = True
+    now += 1000.0  # the lease is over, and no beat was heard
+    with pytest.raises(ClusterError, match="CLUSTER-001"):
+        assert rig.master.cluster.state
+    rig.master.step()
+    spare.beat()
+    assert rig.master.cluster.state.bounds == bounds and rig.master.election.epoch == 1
+    worker.deaf = False
+    worker.beat()
+    rig.master.step()
+    assert rig.master.cluster.state.bounds == bounds
+    assert worker.order is not None and worker.order.epoch == bounds["a"].epoch
 
 
 def test_a_worker_that_is_forgotten_while_it_is_asked(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

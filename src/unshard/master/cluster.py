@@ -27,7 +27,7 @@ class Cluster:
     def __init__(self, store: Store, election: Election, roster: Roster, links: Links) -> None:
         self.store, self.election, self.roster, self.links = store, election, roster, links
         self._state = State()
-        self._loaded = 0
+        self._loaded = (0, 0)
         self._fresh = True
         self._lock = RLock()
         self._held: frozenset[str] = frozenset()
@@ -117,17 +117,18 @@ class Cluster:
             self.link(worker).wake()
 
     def _lead(self) -> int:
-        """The epoch, with the state of it at hand."""
+        """The epoch, with the state of it at hand. Who begins to lead has heard no worker for a while: all have time."""
         epoch = self.election.epoch
         if not epoch:
             leader = self.election.leader
             if leader is None or leader.name == self.election.name:
                 raise ClusterError("CLUSTER-001")
             raise ClusterError("CLUSTER-002", values={"leader": leader.name, "addr": leader.addr})
-        if epoch != self._loaded:
+        term = (epoch, self.election.terms)
+        if term != self._loaded:
             self._state = self.store.read()
             self.roster.begin(self._state.workers)
-            self._loaded, self._fresh = epoch, True
+            self._loaded, self._fresh = term, True
         if not self._fresh:
             self._state, self._fresh = self.store.read(), True
         return epoch

@@ -47,6 +47,8 @@ class Election:
         self._until = 0.0
         self.leader: Leader | None = None
         """Who leads by the last look; None where nobody does."""
+        self.terms = 0
+        """How often this master has begun to lead, also again in one epoch: its lease was over, and nobody took it."""
 
     @property
     def epoch(self) -> int:
@@ -56,6 +58,7 @@ class Election:
     def step(self) -> None:
         """Take, renew or look at the lease, and be seen. Raises ClusterError CLUSTER-003; it leads no longer then."""
         asked = self._monotonic()
+        led = self.epoch
         with self._store.transaction() as connection:
             now = clock(connection)
             evicted = self._be_seen(connection, now)
@@ -77,6 +80,7 @@ class Election:
             else:
                 epoch = 0
             others = Leader(row.name, row.addr) if row is not None and row.until > now and not epoch else None
+        self.terms += bool(epoch and epoch != led)
         self._epoch, self._until = epoch, asked + self.lease_seconds if epoch else 0.0
         if epoch:
             self.leader = Leader(self.name, self.addr)
