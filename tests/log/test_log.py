@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ import structlog
 
 from unshard import log
 from unshard.errors import ConfigError
+from unshard.log import rotation
 from unshard.log.hide import redacted
 from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
 from unshard.log.sample import Sampler
@@ -185,6 +188,31 @@ def test_what_another_process_appends_to_is_put_aside_too(tmp_path: Path) -> Non
         writer.stdin.close()
     assert [one.read_text()[0] for one in aside()] == ["0", "1"]
     assert path.read_text() == "2 more\n"
+
+
+def test_what_comes_while_it_is_copied_is_copied_too_and_without_room_nothing_is_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, late, copy = tmp_path / "spark.log", ["b" * 100, "c" * 100], shutil.copyfileobj
+    full = True
+
+    def slow(found: Any, aside: Any) -> None:
+        copy(found, aside)
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if late:
+            with path.open("a") as other:
+                other.write(late.pop(0))
+
+    monkeypatch.setattr(rotation.shutil, "copyfileobj", slow)
+    path.write_text("a" * 100)
+    with pytest.raises(OSError, match="No space"):
+        rotation._empty_into(path, tmp_path / "aside")
+    assert path.read_text() == "a" * 100 and not (tmp_path / "aside").exists()
+    full = False
+    rotation._empty_into(path, tmp_path / "aside")
+    assert (tmp_path / "aside").read_text() == "".join(letter * 100 for letter in "abc")
+    assert path.read_text() == ""
 
 
 def test_ten_sampled_lines_a_minute_are_written() -> None:

@@ -115,7 +115,12 @@ class FakeWorker:
         assert self.order is not None and config.source_id == self.order.source
         stage, error = order.stage, None
         if stage is Stage.RUNNING and order.task in self.fails:
-            stage, error = Stage.PAUSED, ProcessError(ErrCode="SYNC-001", Message="another one writes")
+            stage, error = (
+                Stage.PAUSED,
+                ProcessError(
+                    ErrCode="SYNC-001", Message="another one writes", RawCause="epoch 2", Workaround="see who"
+                ),
+            )
         return SubtaskBrief(
             task=order.task, stage=stage, unit=UnitName.SYNC.value, revision=order.revision, error=error
         )

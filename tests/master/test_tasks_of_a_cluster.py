@@ -73,7 +73,8 @@ def test_a_start_that_fails_on_a_worker_tells_why(rig: Rig) -> None:
     worker.fails.add("t")
     rig.sources("a")
     told = rig.start("t", "a")
-    assert not told["result"] and told["sources"][0]["msg"] == "SYNC-001: another one writes"
+    assert not told["result"]
+    assert told["sources"][0]["msg"] == "SYNC-001: another one writes\n  why: epoch 2\n  what to do: see who"
     shown = rig.master.query_status(QueryStatus())["tasks"][0]["taskStatus"]
     assert shown.startswith("Error - Some error occurred in subtask")
 

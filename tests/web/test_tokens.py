@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -12,9 +13,9 @@ from served import bearer, served, server_client, tokens
 from unshard.config.access import Role, new_token, token_hash
 from unshard.config.files import load_access
 from unshard.config.listener import LinkSecurity
-from unshard.errors import ConfigError
+from unshard.errors import ConfigError, Where
 from unshard.web.tls import http_client
-from unshard.web.tokens import Caller
+from unshard.web.tokens import Access, Caller
 
 ALL = {"vic": "viewer", "oda": "operator", "ada": "admin", "w1": "worker", "m1": "master"}
 ASKED = (("GET", "/status"), ("POST", "/tasks/t"), ("DELETE", "/tasks/t"), ("POST", "/beat"))
@@ -75,6 +76,21 @@ def test_a_changed_file_counts_at_once_and_a_broken_one_not(tmp_path: Path) -> N
         assert httpx.get(url, headers=bearer("bob")).status_code == 200
         file.unlink()
         assert httpx.get(url, headers=bearer("bob")).status_code == 200
+
+
+def test_a_file_that_may_be_read_again_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tokens(tmp_path, ann="viewer")
+    access = Access(str(file))
+    tokens(tmp_path, bob="viewer")
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr("unshard.web.tokens.load_access", unreadable)
+        assert access.find(bearer("ann")["Authorization"].removeprefix("Bearer "), "") == ("ann", Role.VIEWER)
+    file.chmod(0o640)
+    assert access.find(bearer("bob")["Authorization"].removeprefix("Bearer "), "") == ("bob", Role.VIEWER)
+
+
+def unreadable(file: str) -> Any:
+    raise ConfigError("CONFIG-001", Where(file=file), "Permission denied")
 
 
 def test_a_token_may_end(tmp_path: Path) -> None:

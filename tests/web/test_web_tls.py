@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from pathlib import Path
 
 import httpx
@@ -12,7 +13,7 @@ from served import served, tokens
 from unshard.config.listener import LinkSecurity, ListenerConfig
 from unshard.errors import ClusterError
 from unshard.testing.certificates import Authority, Pair
-from unshard.web.tls import http_client
+from unshard.web.tls import FollowingContext, http_client
 
 
 def link(authority: Authority, pair: Pair | None = None, **more: object) -> LinkSecurity:
@@ -71,6 +72,24 @@ def test_half_written_files_leave_the_last_good_ones_in_force(tmp_path: Path) ->
         assert status(f"https://{server.address}", link(ours, ann)).status_code == 200
         ours.issue("at")
         assert status(f"https://{server.address}", link(ours, ann)).status_code == 200
+
+
+def test_files_that_may_be_read_again_are_read_again(tmp_path: Path) -> None:
+    file, forbidden = tmp_path / "key.pem", False
+
+    def make() -> ssl.SSLContext:
+        if forbidden:
+            raise PermissionError(13, "Permission denied")
+        return ssl.create_default_context()
+
+    file.write_text("a key")
+    context = FollowingContext([str(file)], make)
+    first, forbidden = context.current(), True
+    file.write_text("another one, of root alone")
+    assert context.current() is first
+    forbidden = False
+    file.chmod(0o640)
+    assert context.current() is not first
 
 
 def test_a_certificate_may_stand_for_a_token(tmp_path: Path) -> None:

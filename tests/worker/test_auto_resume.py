@@ -45,9 +45,16 @@ def test_it_goes_on_where_another_worker_left_off() -> None:
     kept = Resumption.kept(state.step, state.due_text, NOW)
     assert kept.step == 6
     assert kept.due is not None
-    assert not kept.is_due(kept.due - timedelta(milliseconds=1))
-    assert kept.is_due(kept.due)
+    assert not kept.is_due(kept.due - timedelta(milliseconds=1), STEADY)
+    assert kept.is_due(kept.due, STEADY)
     assert Resumption.kept(0, "", NOW) == Resumption()
+
+
+def test_a_clock_that_is_set_back_makes_no_wait_longer() -> None:
+    state = Resumption(3).failed(NOW, STEADY)
+    assert state.due is not None and not state.is_due(NOW, STEADY)
+    assert state.is_due(NOW - timedelta(hours=1), STEADY)
+    assert state.is_due(NOW + timedelta(hours=1), STEADY)
 
 
 @pytest.mark.parametrize(

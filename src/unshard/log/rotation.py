@@ -38,7 +38,9 @@ class RotatingFile(RotatingFileHandler):
 def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LOOK_SECONDS) -> Iterator[None]:
     """Put aside what other processes append to, which don't let it go: a copy is made, and the file emptied.
 
-    They must have opened it for appending. Lines that they write in between are lost.
+    They must have opened it for appending. A line is lost only where it comes in the instant between the look that
+    finds the copy whole and the emptying. log4j's own rotation would have log4j's lines alone: what the JVM itself
+    and Python workers print comes by the stderr that they were started with.
     """
     ended = Event()
 
@@ -46,8 +48,7 @@ def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LO
         while not ended.wait(every):
             with suppress(OSError):  # the next look tries again
                 if path.stat().st_size >= largest_bytes:
-                    shutil.copyfile(path, _beside(path))
-                    os.truncate(path, 0)
+                    _empty_into(path, _beside(path))
                     _clear(path)
 
     thread = Thread(target=look, name=f"rotation of {path.name}", daemon=True)
@@ -57,6 +58,19 @@ def kept_small(path: Path, largest_bytes: int = LARGEST_BYTES, every: float = LO
     finally:
         ended.set()
         thread.join()
+
+
+def _empty_into(path: Path, aside: Path) -> None:
+    """Copy the file until nothing has been appended meanwhile, then empty it. Without room for the copy it stays."""
+    try:
+        with path.open("rb") as found, aside.open("wb") as copy:
+            while os.fstat(found.fileno()).st_size > copy.tell():
+                shutil.copyfileobj(found, copy)
+                copy.flush()
+            os.truncate(path, 0)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def _beside(path: Path) -> Path:

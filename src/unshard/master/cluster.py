@@ -117,7 +117,7 @@ class Cluster:
             self.link(worker).wake()
 
     def _lead(self) -> int:
-        """The epoch, with the state of it at hand. Who begins to lead has heard no worker for a while: all have time."""
+        """The epoch, with the state of it at hand. Who begins to lead has heard no worker lately: all have time."""
         epoch = self.election.epoch
         if not epoch:
             leader = self.election.leader

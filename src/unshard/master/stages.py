@@ -63,7 +63,11 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
 
 def _fault(brief: SubtaskBrief) -> str:
     error = brief.error
-    return f"{error.err_code}: {error.message}" if error is not None else ""
+    if error is None:
+        return ""
+    cause = f"\n  why: {error.raw_cause}" if error.raw_cause else ""
+    hint = f"\n  what to do: {error.workaround}" if error.workaround else ""
+    return f"{error.err_code}: {error.message}{cause}{hint}"
 
 
 def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:

@@ -159,7 +159,7 @@ def _files(security: LinkSecurity) -> tuple[str, str, str]:
 
 
 def _stamp(files: Sequence[str]) -> tuple[Any, ...]:
-    """What changes when a file is replaced or written."""
+    """What changes when a file is replaced or written, or may be read now."""
     return tuple(_seen(file) for file in files)
 
 
@@ -168,7 +168,7 @@ def _seen(file: str) -> tuple[int, ...] | None:
         state = os.stat(Path(file))
     except OSError:
         return None
-    return state.st_ino, state.st_size, state.st_mtime_ns
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _reason(error: Exception) -> str:

@@ -97,7 +97,7 @@ class Access:
             state = os.stat(self._file)
         except OSError:
             return None
-        return state.st_ino, state.st_size, state.st_mtime_ns
+        return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 class Authenticated:

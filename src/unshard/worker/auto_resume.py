@@ -94,8 +94,10 @@ class Resumption:
         """Whether another try is left of `max-resumes`."""
         return not checker.max_resumes or self.step < checker.max_resumes
 
-    def is_due(self, now: datetime) -> bool:
-        return self.due is not None and now >= self.due
+    def is_due(self, now: datetime, checker: CheckerConfig) -> bool:
+        """Also where `due` is further away than any wait: a clock has been set back, or was another machine's."""
+        longest = timedelta(seconds=checker.backoff_max)
+        return self.due is not None and not timedelta(0) < self.due - now <= longest
 
     def resumed(self) -> Resumption:
         """It goes on; the wait is over, and counts still."""

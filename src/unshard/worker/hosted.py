@@ -107,7 +107,7 @@ class HostedSubtask:
                 if over and self.subtask is not None:
                     self.subtask.cancel_sync()
             elif self.stage is Stage.PAUSED and self.order.stage is Stage.RUNNING:
-                if self.resumption.is_due(utc_now()):
+                if self.resumption.is_due(utc_now(), self.checker):
                     self._log.info("dispatch auto resume", count=self.resumption.step)
                     self.fault, self.resumption = None, self.resumption.resumed()
                     self._say(stages.Event.RESUME)

@@ -84,7 +84,7 @@ class SharedRelay:
             now, checker, trouble = utc_now(), self.source.checker, trouble_of(status)
             if status.stage == "Running":
                 self.resumption = self.resumption.ran(now, checker)
-            elif self.resumption.is_due(now):
+            elif self.resumption.is_due(now, checker):
                 self.resumption = self.resumption.resumed()
                 logger("relay", source=self.source.source_id).info("dispatch auto resume")
                 self._start()
