@@ -57,6 +57,7 @@ class Process:
     number: int
     since: int = 0
     crash_at: str = ""
+    crash_by: str = ""
 
     def __post_init__(self) -> None:
         folder = self.files.folder
@@ -65,6 +66,7 @@ class Process:
         if self.crash_at:
             marker = str(self.output.with_suffix(".crashed"))
             environment |= {"UNSHARD_CRASH_AT": self.crash_at, "UNSHARD_CRASH_MARKER": marker}
+            environment |= {"UNSHARD_CRASH_BY": self.crash_by}
         words = [sys.executable, __file__, str(self.files.task_path), str(folder / f"{self.source}.yaml")]
         with self.output.open("wb") as sink:
             self.child = subprocess.Popen(

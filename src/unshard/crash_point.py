@@ -1,4 +1,4 @@
-"""Named places where a test may let the process die, as a power cut would.
+"""Named places where a test may let the process die, as a power cut would, or freeze, as a paused machine does.
 
 `reach("batch-planned")` stands just before or just after a durable write. It does nothing, unless the environment asks:
 
@@ -6,6 +6,7 @@
   (first by default; each process counts for itself).
 * `UNSHARD_CRASH_MARKER=path` — only one process of all that share the path dies: the one that creates the file. The
   next run, with the same environment, goes on past the place.
+* `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
 * `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place.
 """
 
@@ -18,6 +19,7 @@ from contextlib import suppress
 
 AT = "UNSHARD_CRASH_AT"
 MARKER = "UNSHARD_CRASH_MARKER"
+BY = "UNSHARD_CRASH_BY"
 PID = "UNSHARD_CRASH_PID"
 
 _reached: Counter[str] = Counter()
@@ -51,8 +53,9 @@ def _first_of_all() -> bool:
 
 
 def _die() -> None:
+    number = signal.Signals[os.environ.get(BY) or "SIGKILL"]
     other = os.environ.get(PID)
-    if other:
+    if other and int(other) != os.getpid():
         with suppress(ProcessLookupError):  # dead already, which is what was wanted
-            os.kill(int(other), signal.SIGKILL)
-    os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(int(other), number)
+    os.kill(os.getpid(), number)

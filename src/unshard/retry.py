@@ -48,6 +48,12 @@ def given_up_by(event: Event) -> Iterator[None]:
         _GIVE_UP.reset(token)
 
 
+def given_up() -> bool:
+    """Whether the caller is told to give up; for one that waits by itself."""
+    event = _GIVE_UP.get()
+    return event is not None and event.is_set()
+
+
 def _rest(seconds: float) -> None:
     event = _GIVE_UP.get()
     if event is None:

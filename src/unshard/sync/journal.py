@@ -15,11 +15,12 @@ from unshard.ddl.online import Kept, Records
 from unshard.errors import Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
-from unshard.mysql.connection import ROWS_SECONDS, Endpoint
+from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
 from unshard.retry import ATTEMPTS
 from unshard.sync.ledger import Account
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
+from unshard.target.fence import fenced
 from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
@@ -73,6 +74,7 @@ class Journal:
         claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
         reach("sync-claim-after")
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
+        self.on_target(self._wait_for_predecessors)
         kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
         self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
         self.used = {}
@@ -160,10 +162,14 @@ class Journal:
         self.owed, self.used = Account(), {}
         reach("sync-close-after")
 
-    def note(self, plan: dict[str, Any]) -> None:
-        """Write the open batch's plan anew, with what has been done of it."""
+    def note(self, plan: dict[str, Any], connection: Any = None) -> None:
+        """Write the open batch's plan anew, with what has been done of it; on `connection`, within `change`."""
         whole = self._with_owed(plan)
-        self.on_target(lambda c: receipts.note_plan(c, self.meta, self.source, self.epoch, self.batch_id, whole))
+
+        def write(connection: Any) -> None:
+            receipts.note_plan(connection, self.meta, self.source, self.epoch, self.batch_id, whole)
+
+        self.on_target(write) if connection is None else write(connection)
 
     def move(
         self,
@@ -249,6 +255,18 @@ class Journal:
             self._patience_seconds = patience_seconds
         return on_target(self, operation, Where(source=self.source), self.attempts)
 
+    def change(self, operation: Callable[[Any], T]) -> T:
+        """Run `operation(connection)`, which changes structures in the target, as `on_target` does.
+
+        No process that has lost the source can do so, however late it sends its statement (`target.fence`).
+        """
+
+        def attempt(connection: Any) -> T:
+            with fenced(connection, self.meta, self.source, self.epoch):
+                return operation(connection)
+
+        return self.on_target(attempt, STATEMENT_SECONDS)
+
     def get(self) -> Any:
         """The connection, opened where there is none."""
         if self._connection is None:
@@ -272,6 +290,11 @@ class Journal:
                 cursor.execute("COMMIT")
 
         self.on_target(attempt)
+
+    def _wait_for_predecessors(self, connection: Any) -> None:
+        """Behind this no earlier process can change a structure any more."""
+        with fenced(connection, self.meta, self.source, self.epoch):
+            pass
 
     def _settle(self, cursor: Any) -> None:
         for number, note in self.used.items():

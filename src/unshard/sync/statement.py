@@ -27,7 +27,6 @@ from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import STATEMENT_SECONDS
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.sync.follow import Ddl
@@ -319,17 +318,17 @@ class Statements:
         done = intent.done
         tried = resumed
 
-        def note(count: int) -> None:
+        def note(connection: Any, count: int) -> None:
             nonlocal done
             done = count
-            journal.note({**plan, "intent": replace(intent, done=count).to_dict()})
+            journal.note({**plan, "intent": replace(intent, done=count).to_dict()}, connection)
 
         def attempt(connection: Any) -> None:
             nonlocal tried
             again, tried = tried, True
-            carry_out(connection, replace(intent, done=done), reach, note, resumed=again)
+            carry_out(connection, replace(intent, done=done), reach, partial(note, connection), resumed=again)
 
-        journal.on_target(attempt, STATEMENT_SECONDS)
+        journal.change(attempt)
 
     def _told(self, changes: Changes) -> Also:
         return self.ownership.changed(self._names, changes) or nothing

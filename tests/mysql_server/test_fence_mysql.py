@@ -1,0 +1,34 @@
+"""The fence of DDL on MySQL: what is sent late meets a dead connection."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from asides import frozen_before
+from unshard.errors import SyncError
+from unshard.mysql.connection import rows
+from unshard.sync.journal import Journal
+from unshard.target.meta import MetaTables
+from unshard.testing.mysql_server import MysqlServer
+
+pytestmark = pytest.mark.server
+
+
+def test_what_is_sent_late_meets_a_dead_connection(mysql_target: MysqlServer, schema: str) -> None:
+    journal = Journal(mysql_target.endpoint, MetaTables(schema, "task"), "s1")
+    heir = replace(journal)
+    with closing(mysql_target.connection()) as looks:
+        journal.claim()
+        late = frozen_before(journal, f"CREATE TABLE {schema}.late (id INT)")
+        heir.claim()
+        late.goes_on.set()
+        error = late.join()
+        assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+        assert not rows(looks, f"SHOW TABLES FROM {schema} LIKE 'late'")
+        heir.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
+        assert rows(looks, f"SHOW TABLES FROM {schema} LIKE 'own'")
+    for one in (journal, heir):
+        one.drop()
