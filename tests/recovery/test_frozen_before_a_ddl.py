@@ -1,4 +1,4 @@
-"""A process is frozen right before it sends a DDL, and wakes when its successor is long past it: nothing is run late."""
+"""A process is frozen right before it sends a DDL, and wakes when its successor is long past it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from shard_processes import REFUSED, Process
-from task_runs import TaskFiles, wait_until
+from task_runs import TaskFiles, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -22,29 +23,25 @@ def is_frozen(process: Process) -> bool:
 
 
 def test_a_late_ddl_meets_a_dead_connection(
-    source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path
+    source: MariadbServer, target: MariadbServer, spark: SparkSession, schema: str, tmp_path: Path
 ) -> None:
     source.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, c INT)")
     source.run(f"INSERT INTO {schema}.t VALUES (1, 1)")
     files = TaskFiles(tmp_path, schema, {"s1": source}, target, (schema,)).write()
     zombie = Process(files, "s1", 0, crash_at="ddl-execute-before", crash_by="SIGSTOP")
-    heir = None
     try:
-        wait_until(lambda: zombie.ended is None and files.applied("s1") is not None, "begun")
+        wait_until(lambda: files.applied("s1") is not None, "begun")
         source.run(f"ALTER TABLE {schema}.t DROP COLUMN c")
         wait_until(lambda: is_frozen(zombie), "stopped before the DDL")
-        heir = Process(files, "s1", 1)
-        source.run(f"ALTER TABLE {schema}.t ADD COLUMN c INT", f"INSERT INTO {schema}.t VALUES (2, 2)")
-        wait_until(files.caught_up, "the heir is past it")
-        zombie.send(signal.SIGCONT)
-        wait_until(lambda: zombie.ended is not None, "the zombie has ended")
-        assert zombie.ended == REFUSED and "SYNC-001" in zombie.text, zombie.text
-        source.run(f"INSERT INTO {schema}.t VALUES (3, 3)")
-        wait_until(files.caught_up, "the heir goes on")
-        assert heir.ended is None, heir.text
+        with TaskRun(files, spark) as heir:
+            source.run(f"ALTER TABLE {schema}.t ADD COLUMN c INT", f"INSERT INTO {schema}.t VALUES (2, 2)")
+            heir.catch_up()
+            zombie.send(signal.SIGCONT)
+            wait_until(lambda: zombie.ended is not None, "the zombie has ended")
+            assert zombie.ended == REFUSED and "SYNC-001" in zombie.text, zombie.text
+            source.run(f"INSERT INTO {schema}.t VALUES (3, 3)")
+            heir.catch_up()
     finally:
-        for process in (zombie, heir):
-            if process is not None:
-                process.send(signal.SIGCONT)
-                process.kill()
+        zombie.send(signal.SIGCONT)
+        zombie.kill()
     assert target.query(f"SELECT id, c FROM {schema}.t ORDER BY id") == [(1, None), (2, 2), (3, 3)]

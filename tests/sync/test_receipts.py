@@ -113,3 +113,35 @@ def test_a_zombie_can_neither_advance_nor_open_nor_close(connection: Any, meta: 
     with connection.cursor() as cursor:
         receipts.mark_done(cursor, meta, "s'1", second.epoch, 1)
     assert receipts.claim(connection, meta, "s'1").open_batch is None
+
+
+def test_an_older_order_of_the_same_master_does_not_take_the_source_back(connection: Any, meta: MetaTables) -> None:
+    old, new = (receipts.Order(7, epoch, worker) for epoch, worker in ((3, "worker-1"), (4, "worker-2")))
+    first = receipts.claim(connection, meta, "s'1", old)
+    assert receipts.claim(connection, meta, "s'1", old).epoch == first.epoch + 1  # a restart of the same
+    heir = receipts.claim(connection, meta, "s'1", new)
+    with pytest.raises(SyncError, match=r"by order 3 of its master; worker-2 has it by a later one, 4") as caught:
+        receipts.claim(connection, meta, "s'1", old)
+    assert caught.value.code == "SYNC-071"
+    assert receipts.owns(connection, meta, "s'1", heir.epoch)
+    by_hand = receipts.claim(connection, meta, "s'1")
+    with pytest.raises(SyncError, match="`unshard run` has it"):
+        receipts.claim(connection, meta, "s'1", old)
+    assert receipts.claim(connection, meta, "s'1", new).epoch == by_hand.epoch + 1
+    assert receipts.claim(connection, meta, "other", old).epoch
+
+
+def test_a_master_with_another_store_is_not_locked_out(connection: Any, meta: MetaTables) -> None:
+    receipts.claim(connection, meta, "s'1", receipts.Order(7, 400, "worker-1"))
+    made_anew = receipts.Order(8, 1, "worker-1")
+    assert receipts.claim(connection, meta, "s'1", made_anew).epoch
+
+
+def test_a_task_of_an_earlier_version_gets_what_orders_need(connection: Any, meta: MetaTables) -> None:
+    receipts.claim(connection, meta, "s'1")
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {meta.batch} DROP COLUMN cluster, DROP COLUMN order_epoch, DROP COLUMN worker")
+    meta.create(connection)
+    receipts.claim(connection, meta, "s'1", receipts.Order(7, 4, "worker-2"))
+    with pytest.raises(SyncError, match="worker-2"):
+        receipts.claim(connection, meta, "s'1", receipts.Order(7, 3, "worker-1"))

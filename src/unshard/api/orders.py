@@ -50,11 +50,13 @@ class SourceOrder(Form):
 
     Of this one and a subtask's, keys at their defaults may be left out; a key that is not known is refused.
 
-    `epoch` grows each time the source is bound to a worker: an answer to an older one has no say.
+    `epoch` grows each time the source is bound to a worker: an answer to an older one has no say. `cluster` names the
+    store that counts it, 0 where that is as old as the process.
     """
 
     source: str
     epoch: int
+    cluster: int = 0
     config: dict[str, Any]
     relay_stage: Stage = Stage.RUNNING
     subtasks: tuple[SubtaskOrder, ...] = ()

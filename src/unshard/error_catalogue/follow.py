@@ -163,6 +163,12 @@ SYNC: dict[str, Entry] = {
         "no operator waits for this place (DM's 36065)",
         "see which ones do: `unshard ctl binlog list {task_file} -s {source_id}`",
     ),
+    "SYNC-071": Entry(
+        "this process was to have the source by order {own} of its master; {worker} has it by a later one, {epoch}",
+        "nothing, where the process was frozen or cut off for a while: its master takes the source away from it. "
+        "Where the master's store was restored from a backup, let it give a new order: "
+        "`unshard ctl transfer-source {source_id} WORKER`",
+    ),
     "SYNC-047": Entry(
         "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
         "and behind it can't be told apart",

@@ -79,6 +79,7 @@ def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
     return SourceOrder(
         source=row.name,
         epoch=bound.epoch,
+        cluster=state.cluster,
         config=sent_form(source_config(row)),
         relay_stage=row.relay_stage,
         subtasks=tuple(found),

@@ -76,7 +76,7 @@ class SubtaskRow:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The whole cluster. `bounds` is by source, `subtasks` by (task, source)."""
+    """The whole cluster. `bounds` is by source, `subtasks` by (task, source); `cluster`: as in `SourceOrder`."""
 
     sources: Mapping[str, SourceRow] = field(default_factory=dict)
     workers: Mapping[str, WorkerRow] = field(default_factory=dict)
@@ -85,6 +85,7 @@ class State:
     subtasks: Mapping[tuple[str, str], SubtaskRow] = field(default_factory=dict)
     templates: Mapping[str, TaskRow] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    cluster: int = 0
 
     def bound_to(self, worker: str) -> Bound | None:
         return next((bound for bound in self.bounds.values() if bound.worker == worker), None)

@@ -6,6 +6,7 @@ changes nothing, whatever clocks say (`Store.writing`).
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from unshard.retry import retrying
 
 _CLOCK = {"sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0", "": "SELECT UNIX_TIMESTAMP(SYSDATE(6))"}
 _OPEN_ATTEMPTS = 5
+IN_MEMORY = "sqlite://"
 
 
 class Store:
@@ -35,6 +37,7 @@ class Store:
 
         `silent_seconds`: see `engine_of`. Raises ClusterError CLUSTER-004.
         """
+        self._passing = url == IN_MEMORY
         self._engine = engine_of(url, password, silent_seconds)
 
     def open(self) -> None:
@@ -53,6 +56,8 @@ class Store:
             for version in range(found or tables.VERSION, tables.VERSION):
                 tables.UPGRADES[version](connection)
             set_value(connection, "version", tables.VERSION)
+            if not self._passing and not value_of(connection, "cluster"):
+                set_value(connection, "cluster", secrets.randbits(62) + 1)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -109,8 +114,11 @@ class Writing:
         self._drop(tables.BOUNDS, source=name)
 
     def bind(self, source: str, worker: str) -> None:
-        """Give the source to the worker, with a new epoch, whoever had either before."""
-        epoch = value_of(self.connection, "epoch") + 1
+        """Give the source to the worker, with a new epoch, whoever had either before.
+
+        It is above all that were given before, also by a store that was lost since and is back from a backup.
+        """
+        epoch = max(value_of(self.connection, "epoch") + 1, int(clock(self.connection)))
         set_value(self.connection, "epoch", epoch)
         self._drop(tables.BOUNDS, worker=worker)
         self._put(tables.BOUNDS, {"source": source, "worker": worker, "epoch": epoch})
@@ -203,6 +211,7 @@ def read_state(connection: Connection) -> State:
         {(row["task"], row["source"]): _subtask(row) for row in rows(tables.SUBTASKS)},
         {row["name"]: TaskRow(**row) for row in rows(tables.TEMPLATES)},
         {row["name"]: row["text"] for row in rows(tables.TEXTS)},
+        connection.execute(select(tables.VALUES.c.value).where(tables.VALUES.c.name == "cluster")).scalar() or 0,
     )
 
 

@@ -59,7 +59,8 @@ VALUES = Table(
     Column("name", _name(64), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`version` of the tables; `epoch`: the last number given to a bound; `revision`: the highest of a dropped subtask."""
+"""`version` of the tables; `epoch`: the last number given to a bound; `cluster`: drawn once, the name of this
+store; `revision`: the highest of a dropped subtask."""
 
 LEADER = Table(
     "unshard_leader",

@@ -48,7 +48,8 @@ class Journal:
 
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
     `owed` is what the next move of the checkpoint adds to the ledger,
-    `used` the operators, with a note on each, that it marks as applied. `attempts`: how often an operation is tried;
+    `used` the operators, with a note on each, that it marks as applied. `order`: a master's, by which it claims; None
+    where a human starts the process. `attempts`: how often an operation is tried;
     who has seen the target given up asks it once more, to put the end on record, and waits no second time.
     """
 
@@ -63,6 +64,7 @@ class Journal:
     owed: Account = field(default_factory=Account)
     used: dict[int, str] = field(default_factory=dict)
     attempts: int = ATTEMPTS
+    order: receipts.Order | None = None
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
 
@@ -71,7 +73,7 @@ class Journal:
         self.attempts = ATTEMPTS
         self.on_target(self.meta.create)
         reach("sync-claim-before")
-        claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source))
+        claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source, self.order))
         reach("sync-claim-after")
         self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
         self.on_target(self._wait_for_predecessors)

@@ -42,6 +42,9 @@ CREATE TABLE IF NOT EXISTS {name} (
     end_pos BIGINT UNSIGNED NOT NULL DEFAULT 0,
     plan LONGTEXT NOT NULL,
     state VARCHAR(8) NOT NULL,
+    cluster BIGINT NOT NULL DEFAULT 0,
+    order_epoch BIGINT NOT NULL DEFAULT 0,
+    worker VARCHAR(255) NOT NULL DEFAULT '',
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
 ) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
@@ -97,6 +100,9 @@ _LATER = (
     ("apply_partition", "step", "INT NOT NULL DEFAULT 0"),
     ("apply_ledger", "filtered", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_left_out", "events", "BIGINT NOT NULL DEFAULT 0"),
+    ("apply_batch", "cluster", "BIGINT NOT NULL DEFAULT 0"),
+    ("apply_batch", "order_epoch", "BIGINT NOT NULL DEFAULT 0"),
+    ("apply_batch", "worker", "VARCHAR(255) NOT NULL DEFAULT ''"),
 )
 """Columns that a task's tables of an earlier version lack; what they count began after that version."""
 _ONLINE_DDL = """

@@ -25,6 +25,7 @@ from unshard.model.position import Position
 from unshard.target.meta import MetaTables
 
 FENCED_OUT = "SYNC-001"
+OLD_ORDER = "SYNC-071"
 FIRST_EPOCH = "FLOOR(UNIX_TIMESTAMP(NOW(6)) * 1000)"
 """Of a source without any: a task that was forgotten and began anew must not meet attempts of its former life as its
 own."""
@@ -38,6 +39,18 @@ class OpenBatch:
     begin: Position
     end: Position
     plan: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """By which order of a master a process claims: `epoch` grows with each that the store `cluster` gives out.
+
+    Orders of different stores are not compared: a store that was made anew begins with small numbers.
+    """
+
+    cluster: int
+    epoch: int
+    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +69,17 @@ class Applied(NamedTuple):
     step: int = 0
 
 
-def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
+def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = None) -> Claim:
     """Take the source over: one transaction that raises its epoch. Called by a driver once at its start.
 
     A batch of rows of which nothing is applied is open no longer: whoever it stopped may mend its rules and go on.
+    Without an `order` a human has started the process. Raises SyncError SYNC-071 where one with a later order of the
+    same master has claimed before: this process was frozen meanwhile.
     """
     with connection.cursor() as cursor:
         cursor.execute("BEGIN")
+        if order is not None:
+            _refuse_older(cursor, meta, source, order)
         cursor.execute(
             f"INSERT INTO {meta.batch} (source, epoch, batch_id, plan, state)"
             f" VALUES (%s, {FIRST_EPOCH}, 0, '{{}}', 'done')"
@@ -76,6 +93,7 @@ def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
         )
         epoch, batch_id, begin_name, begin_pos, end_name, end_pos, plan, state = cursor.fetchone()
         cursor.execute(f"UPDATE {meta.partition} SET epoch = %s WHERE source = %s", (epoch, source))
+        _record(cursor, meta, source, order)
         found = None
         if state == "open":
             begin, end = Position(begin_name, int(begin_pos)), Position(end_name, int(end_pos))
@@ -85,6 +103,30 @@ def claim(connection: Any, meta: MetaTables, source: str) -> Claim:
                 found = None
         cursor.execute("COMMIT")
     return Claim(epoch, batch_id, found)
+
+
+def _refuse_older(cursor: Any, meta: MetaTables, source: str, order: Order) -> None:
+    cursor.execute(
+        f"SELECT order_epoch, worker FROM {meta.batch}"
+        " WHERE source = %s AND cluster = %s AND order_epoch > %s FOR UPDATE",
+        (source, order.cluster, order.epoch),
+    )
+    found = cursor.fetchone()
+    if found is not None:
+        cursor.execute("ROLLBACK")
+        values = {"worker": found[1] or "`unshard run`", "epoch": found[0], "own": order.epoch}
+        raise SyncError(OLD_ORDER, Where(source=source), values=values)
+
+
+def _record(cursor: Any, meta: MetaTables, source: str, order: Order | None) -> None:
+    """Who has the source now. What a human starts leaves the last order there, for those that are older."""
+    if order is None:
+        cursor.execute(f"UPDATE {meta.batch} SET worker = '' WHERE source = %s", (source,))
+    else:
+        cursor.execute(
+            f"UPDATE {meta.batch} SET cluster = %s, order_epoch = %s, worker = %s WHERE source = %s",
+            (order.cluster, order.epoch, order.worker[:255], source),
+        )
 
 
 def _is_begun(cursor: Any, meta: MetaTables, source: str, batch_id: int) -> bool:

@@ -18,6 +18,7 @@ from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import Limits
 from unshard.spark.session import Session
+from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
 from unshard.worker.purging import Purger
@@ -192,6 +193,11 @@ class SourceHost:
     def _log(self):  # type: ignore[no-untyped-def]
         return logger("worker", worker=self.means.worker, source=self.source.source_id)
 
+    @property
+    def _claims_by(self) -> Order | None:
+        order = self.order
+        return Order(order.cluster, order.epoch, self.means.worker) if order.cluster else None
+
     def _configs(self) -> list[SubtaskConfig]:
         return [hosted.config for hosted in self.subtasks.values()]
 
@@ -205,7 +211,7 @@ class SourceHost:
             hosted = HostedSubtask(
                 order,
                 config,
-                partial(_built, self.means.build, self.relay),
+                partial(_built, self.means.build, self.relay, self._claims_by),
                 self.changed,
                 self.means.worker,
                 self.means.wait_on_stop,
@@ -218,5 +224,8 @@ class SourceHost:
         return source.model_copy(update={"relay_dir": self.means.relay_dir}) if self.means.relay_dir else source
 
 
-def _built(build: Build, relay: SharedRelay, config: SubtaskConfig) -> Subtask:
-    return build(config, relay)
+def _built(build: Build, relay: SharedRelay, order: Order | None, config: SubtaskConfig) -> Subtask:
+    subtask = build(config, relay)
+    if subtask.sync is not None:
+        subtask.sync.journal.order = order
+    return subtask
