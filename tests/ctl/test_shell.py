@@ -15,6 +15,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typer.main import get_group
 
+from unshard.ctl import completion
 from unshard.ctl.app import ctl
 from unshard.ctl.completion import Names, VerbCompleter
 from unshard.ctl.session import Session
@@ -24,7 +25,9 @@ TABLE = get_group(ctl)
 
 
 @pytest.fixture
-def session(master: Any) -> Session:
+def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr(completion, "_ASK_SECONDS", 60.0)
+    monkeypatch.setattr(completion, "_FRESH_SECONDS", 3600.0)
     master.answers["query-status"] = (200, {"result": True, "msg": "", "tasks": [{"taskName": "orders"}]})
     shown = {"result": True, "msg": "", "sources": [{"source": "shop-01"}, {"source": "shop-02"}]}
     master.answers["operate-source"] = (200, shown)

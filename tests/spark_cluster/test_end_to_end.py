@@ -6,6 +6,7 @@ On Spark Connect the executors don't see the relay log: its bytes travel with th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,13 @@ def target() -> Iterator[MariadbServer]:
 
 def python_workers(parents: list[psutil.Process]) -> list[psutil.Process]:
     """The processes that run Spark's Python tasks: children of the daemons that executors start."""
-    below = [child for parent in parents for child in parent.children(recursive=True)]
-    alive = [process for process in below if process.status() != psutil.STATUS_ZOMBIE]
-    daemons = [process for process in alive if "spark.daemon" in " ".join(process.cmdline())]
+    daemons: dict[psutil.Process, int] = {}
+    for below in [child for parent in parents for child in parent.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):  # others come and go
+            if below.status() != psutil.STATUS_ZOMBIE and "spark.daemon" in " ".join(below.cmdline()):
+                daemons[below] = below.ppid()
     numbers = {process.pid for process in daemons}
-    return [process for process in daemons if process.ppid() in numbers]
+    return [process for process, parent in daemons.items() if parent in numbers]
 
 
 @pytest.mark.parametrize("kind", ["local", "standalone", "connect"])
@@ -97,7 +100,8 @@ def test_copied_and_followed_with_a_python_worker_killed(
             workers = python_workers([psutil.Process(pid) for pid in parents])
             assert workers, "no Python worker runs"
             for worker in workers:
-                worker.kill()
+                with suppress(psutil.NoSuchProcess):
+                    worker.kill()
         for work in works:
             work.run(transactions=20)
         command.catch_up()

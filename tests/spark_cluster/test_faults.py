@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from task_runs import wait_until
 from unshard.errors import EngineError
 from unshard.spark import session as session_module
 from unshard.spark import survey as survey_module
@@ -36,16 +37,36 @@ def remote(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield session
 
 
-def slow_task() -> Task:
-    """A task that executors take by value: they don't have the tests."""
+def slow_task(folder: Path) -> Task:
+    """A task that executors take by value: they don't have the tests. Begun, it waits until it may go on.
+
+    It makes the file `begun` in the folder, and waits for `go-on`.
+    """
+    begun, go_on = str(folder / "begun"), str(folder / "go-on")
 
     def slow(payload: bytes) -> bytes:
         import time
+        from pathlib import Path
 
-        time.sleep(1.5)
+        Path(begun).touch()
+        deadline = time.monotonic() + 120
+        while not Path(go_on).exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
         return payload.upper()
 
     return slow
+
+
+def once_begun(folder: Path, act: Callable[[], None]) -> Thread:
+    """Act as soon as a slow task has begun, in a thread."""
+
+    def wait() -> None:
+        wait_until((folder / "begun").exists, "a task has begun")
+        act()
+
+    thread = Thread(target=wait)
+    thread.start()
+    return thread
 
 
 def opening(url: str, folder: Path, **more: Any) -> AbstractContextManager[Any]:
@@ -117,10 +138,14 @@ def test_a_connection_that_is_cut_is_taken_up_again(connect_server: SparkProcess
         FaultProxy("127.0.0.1", int(connect_server.told)) as proxy,
         opening(f"sc://127.0.0.1:{proxy.port}", tmp_path) as session,
     ):
-        cutter = Timer(0.5, proxy.cut)
-        cutter.start()
-        assert run_tasks(session, [b"a", b"b"], slow_task()) == [b"A", b"B"]
-        cutter.join()
+
+        def cut() -> None:
+            proxy.cut()
+            (tmp_path / "go-on").touch()
+
+        cutting = once_begun(tmp_path, cut)
+        assert run_tasks(session, [b"a", b"b"], slow_task(tmp_path)) == [b"A", b"B"]
+        cutting.join()
 
 
 @pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
@@ -132,9 +157,10 @@ def test_a_server_that_stays_away(
         FaultProxy("127.0.0.1", int(connect_server.told)) as proxy,
         opening(f"sc://127.0.0.1:{proxy.port}/;user_id=u", tmp_path) as session,
     ):
-        Timer(0.3, proxy.refuse).start()
+        once_begun(tmp_path, proxy.refuse)
         with pytest.raises(EngineError, match="ENGINE-009") as caught:
-            run_tasks(session, [b"a"], slow_task())
+            run_tasks(session, [b"a"], slow_task(tmp_path))
+        (tmp_path / "go-on").touch()  # the server still has the task
         assert "start the same command again" in str(caught.value)
 
 

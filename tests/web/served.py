@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -105,5 +106,12 @@ def bearer(name: str) -> dict[str, str]:
     return {"Authorization": f"Bearer token-{name}"}
 
 
+PATIENCE_SECONDS = 60.0
+"""Whoever has to answer may stand on a busy machine: httpx itself gives up after five seconds."""
+get = partial(httpx.get, timeout=PATIENCE_SECONDS)
+post = partial(httpx.post, timeout=PATIENCE_SECONDS)
+request = partial(httpx.request, timeout=PATIENCE_SECONDS)
+
+
 def server_client(server: WebServer) -> httpx.Client:
-    return httpx.Client(base_url=f"http://{server.address}")
+    return httpx.Client(base_url=f"http://{server.address}", timeout=PATIENCE_SECONDS)

@@ -6,9 +6,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from served import bearer, served, server_client, tokens
+from served import bearer, get, post, served, server_client, tokens
 
 from unshard.api import verbs
 from unshard.errors import ClusterError
@@ -66,12 +65,10 @@ def test_no_answer_tells_what_was_sent(tmp_path: Path) -> None:
             {"name": "n", "password": "p", "count": SECRET}, [SECRET], SECRET,
         ]  # fmt: skip
         for body in bodies:
-            answer = httpx.post(url, json=body)
+            answer = post(url, json=body)
             assert answer.status_code in (422, 500)
             assert SECRET not in answer.text
-        answer = httpx.post(
-            url, content=f'{{"password": "{SECRET}'.encode(), headers={"Content-Type": "application/json"}
-        )
+        answer = post(url, content=f'{{"password": "{SECRET}'.encode(), headers={"Content-Type": "application/json"})
         assert (answer.status_code, SECRET in answer.text) == (422, False)
 
 
@@ -80,12 +77,12 @@ def test_what_cannot_be_written_down_is_not_done(tmp_path: Path) -> None:
         url = f"http://{server.address}/tasks/t"
         order = {"name": "n", "password": "p"}
         (tmp_path / "audit.log").unlink()
-        assert httpx.post(url, json=order).status_code == 200  # moved away: begun anew
+        assert post(url, json=order).status_code == 200  # moved away: begun anew
         (tmp_path / "audit.log").unlink()
         (tmp_path / "audit.log").mkdir()
-        answer = httpx.post(url, json=order)
+        answer = post(url, json=order)
         assert (answer.status_code, answer.json()["error_code"]) == (503, "CLUSTER-058")
-        assert httpx.get(f"http://{server.address}/status").status_code == 200
+        assert get(f"http://{server.address}/status").status_code == 200
     with pytest.raises(ClusterError):
         AuditLog(str(tmp_path / "no folder" / "audit.log"))
 

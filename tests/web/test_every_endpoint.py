@@ -92,7 +92,7 @@ def config(folder: Path) -> ListenerConfig:
 def face(app: FastAPI, config: ListenerConfig, audit: Path) -> Iterator[Face]:
     server = WebServer(app, config, "127.0.0.1:0")
     server.start()
-    with httpx.Client(base_url=f"http://{server.address}", timeout=30) as client:
+    with httpx.Client(base_url=f"http://{server.address}", timeout=60) as client:
         yield Face(app, client, audit)
     server.stop(1)
 
@@ -100,7 +100,8 @@ def face(app: FastAPI, config: ListenerConfig, audit: Path) -> Iterator[Face]:
 @pytest.fixture(scope="module")
 def master(folder: Path, config: ListenerConfig) -> Iterator[Face]:
     links = WorkerLinks(config, "http", 1.0)
-    made = Master(Store(f"sqlite:///{folder / 'master.db'}"), links, "m1", level_of=links.level_of)
+    store = Store(f"sqlite:///{folder / 'master.db'}")
+    made = Master(store, links, "m1", lease_seconds=3600.0, level_of=links.level_of)
     audit = AuditLog(str(folder / "master.audit"))
     made.start()
     yield from face(master_app(made, audit, links.client), config, folder / "master.audit")

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from served import bearer, tokens
+from served import bearer, get, request, tokens
 
 from unshard import log
 from unshard.config.listener import ListenerConfig
@@ -35,11 +35,11 @@ def server(tmp_path: Path) -> Iterator[WebServer]:
 
 
 def call(server: WebServer, who: str, method: str, path: str, body: Any = None) -> httpx.Response:
-    return httpx.request(method, f"http://{server.address}{path}", headers=bearer(who), json=body)
+    return request(method, f"http://{server.address}{path}", headers=bearer(who), json=body)
 
 
 def test_metrics_are_for_who_may_look(server: WebServer) -> None:
-    assert httpx.get(f"http://{server.address}/metrics").status_code == 401
+    assert get(f"http://{server.address}/metrics").status_code == 401
     answer = call(server, "looker", "GET", "/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     found = {
@@ -54,7 +54,7 @@ def test_metrics_are_for_who_may_look(server: WebServer) -> None:
 
 
 def test_the_settings_are_for_who_may_look(server: WebServer) -> None:
-    assert httpx.get(f"http://{server.address}/settings").status_code == 401
+    assert get(f"http://{server.address}/settings").status_code == 401
     assert call(server, "looker", "GET", "/settings").json() == {"name": "w1"}
 
 

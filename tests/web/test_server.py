@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from served import served, server_client, slow_is_in_hand, slow_may_end, tokens
+from served import get, post, served, server_client, slow_is_in_hand, slow_may_end, tokens
 
+from task_runs import wait_until
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web import server as web_server
@@ -22,33 +24,37 @@ from unshard.web.guard import guarded_app
 from unshard.web.server import WebServer
 
 
-def raw(port: int, data: bytes, seconds: float = 5.0) -> bytes:
-    with socket.create_connection(("127.0.0.1", port), seconds) as connection:
+def raw(port: int, data: bytes) -> bytes:
+    """The answer up to the end of the connection, which comes as a reset where not all was read that was sent."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", port), 60.0) as connection, suppress(ConnectionError):
         connection.sendall(data)
-        answer = b""
         while piece := connection.recv(65536):
             answer += piece
-        return answer
+    return answer
 
 
 def test_it_serves_on_a_port_of_the_kernel_and_stops(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         assert server.address == f"127.0.0.1:{server.port}"
-        answer = httpx.get(f"http://{server.address}/status")
+        answer = get(f"http://{server.address}/status")
         assert answer.json() == {"who": "local", "role": None, "via": ""}
         assert "server" not in answer.headers
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"http://{server.address}/status")
+        get(f"http://{server.address}/status")
 
 
 def test_answers_do_not_wait_for_an_ack(tmp_path: Path) -> None:
+    """An ACK is held back for 40 ms, but for the first few of a connection; on a busy machine all takes longer."""
     with served(tmp_path) as server, server_client(server) as client:
-        seconds = []
-        for _ in range(20):
+        quick = 0
+        for _ in range(1000):
             begun = time.monotonic()
             client.get("/status")
-            seconds.append(time.monotonic() - begun)
-        assert sorted(seconds)[5] < 0.035  # an ACK is held back for 40 ms
+            quick += time.monotonic() - begun < 0.035
+            if quick == 40:
+                return
+        raise AssertionError(f"{quick} of 1000 answers were quick")
 
 
 @pytest.mark.parametrize("addr", ["0.0.0.0:0", ":0"])
@@ -57,7 +63,7 @@ def test_beyond_loopback_it_needs_to_know_who_may_call(tmp_path: Path, addr: str
         pass
     assert caught.value.code == "CLUSTER-050"
     with served(tmp_path, addr, token_file=str(tokens(tmp_path, ann="viewer"))) as server:
-        assert httpx.get(f"http://127.0.0.1:{server.port}/status").status_code == 401
+        assert get(f"http://127.0.0.1:{server.port}/status").status_code == 401
 
 
 @pytest.mark.parametrize("addr", ["127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "no such host:1", "192.0.2.1:1"])
@@ -95,28 +101,26 @@ def test_a_body_is_bounded_by_its_own_word_and_as_it_comes(tmp_path: Path) -> No
     with served(tmp_path, max_request_bytes=2000) as server:
         url = f"http://{server.address}/tasks/t"
         fits = {"name": "n", "password": "x" * 1000}
-        assert httpx.post(url, json=fits).status_code == 200
-        long = httpx.post(url, json={"name": "n", "password": "x" * 2000})
+        assert post(url, json=fits).status_code == 200
+        long = post(url, json={"name": "n", "password": "x" * 2000})
         assert long.status_code == 413
         assert long.json()["error_code"] == "CLUSTER-055"
-        assert httpx.post(url, content=iter([b"x" * 900] * 3)).status_code == 413
+        assert post(url, content=iter([b"x" * 900] * 3)).status_code == 413
 
 
 def test_a_slow_body_a_slow_head_and_a_long_head_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_server, "HEADER_SECONDS", 0.4)
     monkeypatch.setattr("unshard.web.limits.BODY_SECONDS", 0.4)
     with served(tmp_path) as server:
         head = b"POST /tasks/t HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
         assert raw(server.port, head).startswith(b"HTTP/1.1 408")
-        assert raw(server.port, b"") == b""
-        assert raw(server.port, b"GET /status HTTP/1.1\r\nHost: loc") == b""
         long = b"GET /status HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000
         assert raw(server.port, long).startswith(b"HTTP/1.1 400")
+        monkeypatch.setattr(web_server, "HEADER_SECONDS", 0.4)
+        monkeypatch.setattr(server._server.config, "timeout_keep_alive", 3600)  # else that is what ends the last one
+        assert raw(server.port, b"") == b""
+        assert raw(server.port, b"GET /status HTTP/1.1\r\nHost: loc") == b""
         kept = b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        begun = time.monotonic()
-        answers = raw(server.port, kept + b"GET /sta")
-        assert answers.count(b"200 OK") == 1
-        assert time.monotonic() - begun < 3
+        wait_until(lambda: raw(server.port, kept + b"GET /sta").count(b"200 OK") == 1, "a head that is sent in time")
 
 
 @pytest.fixture
@@ -131,28 +135,26 @@ def slow() -> Iterator[None]:
 @pytest.mark.usefixtures("slow")
 def test_a_request_that_takes_too_long_is_told_so(tmp_path: Path) -> None:
     with served(tmp_path, request_timeout="700ms") as server:
-        answer = httpx.get(f"http://{server.address}/slow", timeout=60)
+        answer = get(f"http://{server.address}/slow")
         assert answer.status_code == 504
         assert answer.json()["error_code"] == "CLUSTER-057"
         assert slow_is_in_hand.wait(60)
         slow_may_end.set()
-        assert httpx.get(f"http://{server.address}/status").status_code == 200
+        wait_until(lambda: lets_in(server), "it serves on")
 
 
 def test_more_connections_than_there_may_be_are_closed(tmp_path: Path) -> None:
     with served(tmp_path, max_connections=4) as server:
         kept = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(4)]
-        while lets_in(server):
-            pass  # it has not seen all of them yet
+        wait_until(lambda: not lets_in(server), "it has seen all of them")
         for one in kept:
             one.close()
-        while not lets_in(server):
-            pass
+        wait_until(lambda: lets_in(server), "there is room again")
 
 
 def lets_in(server: WebServer) -> bool:
     try:
-        return httpx.get(f"http://{server.address}/status").status_code == 200
+        return get(f"http://{server.address}/status").status_code == 200
     except httpx.TransportError:
         return False
 
@@ -161,13 +163,12 @@ def lets_in(server: WebServer) -> bool:
 def test_a_stop_lets_the_answer_in_hand_out(tmp_path: Path) -> None:
     answers: list[Any] = []
     with served(tmp_path) as server:
-        thread = Thread(target=lambda: answers.append(httpx.get(f"http://{server.address}/slow", timeout=60)))
+        thread = Thread(target=lambda: answers.append(get(f"http://{server.address}/slow")))
         thread.start()
         assert slow_is_in_hand.wait(60)
         stop = Thread(target=server.stop, args=(60,))
         stop.start()
-        while lets_in(server):
-            pass  # it does not stop yet
+        wait_until(lambda: not lets_in(server), "it stops")
         slow_may_end.set()
         stop.join()
         thread.join()
@@ -177,10 +178,10 @@ def test_a_stop_lets_the_answer_in_hand_out(tmp_path: Path) -> None:
 def test_pages_of_other_sites_are_refused_where_there_are_no_tokens(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         url = f"http://{server.address}/status"
-        assert httpx.get(url, headers={"Origin": "http://evil.example"}).status_code == 403
-        assert httpx.get(url, headers={"Host": "evil.example"}).json()["error_code"] == "CLUSTER-060"
-        assert httpx.get(url, headers={"Origin": f"http://{server.address}"}).status_code == 200
-        assert httpx.get(url.replace("127.0.0.1", "localhost")).status_code == 200
+        assert get(url, headers={"Origin": "http://evil.example"}).status_code == 403
+        assert get(url, headers={"Host": "evil.example"}).json()["error_code"] == "CLUSTER-060"
+        assert get(url, headers={"Origin": f"http://{server.address}"}).status_code == 200
+        assert get(url.replace("127.0.0.1", "localhost")).status_code == 200
 
 
 def test_a_server_that_has_ended_by_itself_is_told_to_its_process(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served import served, tokens
+from served import get, served, tokens
 
 from unshard.config.listener import LinkSecurity, ListenerConfig
 from unshard.errors import ClusterError
@@ -22,7 +22,7 @@ def link(authority: Authority, pair: Pair | None = None, **more: object) -> Link
 
 
 def status(url: str, security: LinkSecurity) -> httpx.Response:
-    with http_client(security, url, seconds=5) as client:
+    with http_client(security, url, seconds=60) as client:
         return client.get("/status")
 
 
@@ -40,7 +40,7 @@ def test_both_sides_show_certificates_and_names_are_held_to(tmp_path: Path) -> N
             status(url, link(ours, ann, cert_allowed_cn=("master-2",)))
         assert status(url, link(ours, ann, cert_allowed_cn=("master-1",))).status_code == 200
         with pytest.raises(httpx.TransportError):
-            httpx.get(f"http://127.0.0.1:{server.port}/status")
+            get(f"http://127.0.0.1:{server.port}/status")
 
 
 def test_replaced_files_count_from_the_next_connection_on(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_replaced_files_count_from_the_next_connection_on(tmp_path: Path) -> Non
     config = {"ssl_ca": str(ours.ca), "ssl_cert": str(at.cert), "ssl_key": str(at.key)}
     with served(tmp_path, **config) as server:
         url = f"https://{server.address}"
-        with http_client(link(ours, ann), url, seconds=5) as client:
+        with http_client(link(ours, ann), url, seconds=60) as client:
             assert client.get("/status").status_code == 200
             os.replace(next_one.ca, ours.ca)
             next_one.issue("at")
