@@ -7,10 +7,11 @@ from cluster_rig import Rig, task_text
 
 from task_runs import wait_until
 from unshard.api.orders import Beat, SubtaskBrief
-from unshard.api.stage import Stage
-from unshard.api.status import ProcessError
+from unshard.api.stage import Stage, UnitName
+from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
 from unshard.api.verbs import (
     REQUESTS,
+    Binlog,
     PauseTask,
     QueryStatus,
     ResumeTask,
@@ -22,6 +23,7 @@ from unshard.api.verbs import (
 )
 from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
+from unshard.master import records
 from unshard.master.beginning import parse_time
 from unshard.master.state import SubtaskRow, TaskRow
 
@@ -111,6 +113,23 @@ def test_resume_of_a_task_that_an_error_has_paused(rig: Rig) -> None:
     assert not rig.master.resume_task(ResumeTask(name="t"))["result"]
     worker.fails.clear()
     assert rig.master.resume_task(ResumeTask(name="t"))["result"]
+
+
+def test_an_operator_lets_a_task_go_on_whose_error_only_its_worker_knows_yet(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has seen the error in query-status, which asks the worker, need not wait until the master has heard it."""
+    worker = rig.worker("w1")
+    rig.sources("a")
+    rig.start("t", "a")
+    before = rig.master.cluster.state.subtasks["t", "a"].revision
+    status = SourceStatus(source="a", worker="w1", relay_status=RelayStatus())
+    result = ProcessResult(errors=(ProcessError(ErrCode="DDL-006", Message="it has the column already"),))
+    stands = SubTaskStatus(name="t", stage=Stage.PAUSED, unit=UnitName.SYNC, result=result)
+    monkeypatch.setattr(worker, "report", lambda *asked: SourceReport(source_status=status, sub_task_status=(stands,)))
+    monkeypatch.setattr(records, "answer_binlog", lambda subject, request, who, effect: {"msg": effect("a")})
+    assert rig.master.binlog(Binlog(op="skip", task="t"), "dba") == {"msg": "the task goes on now"}
+    assert rig.master.cluster.state.subtasks["t", "a"].revision == before + 1
 
 
 def test_stop_forgets_the_task_with_its_last_source(rig: Rig) -> None:

@@ -12,6 +12,7 @@ from unshard.master.cluster import Cluster
 from unshard.master.orders import subtask_config
 from unshard.master.stages import settle
 from unshard.master.state import SubtaskRow
+from unshard.master.status import Statuses
 from unshard.master.tasks import subtasks
 from unshard.operate.binlog import answer_binlog
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
@@ -22,12 +23,13 @@ _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
 class Records:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, statuses: Statuses) -> None:
+        self._cluster, self._statuses = cluster, statuses
 
     def binlog(self, request: Binlog, who: str) -> Answer:
         """Give, take back or list operators; where one was given, a task that an error has paused goes on.
 
+        The worker is asked whether one has, as for query-status: the master may hear of it a moment later.
         Raises ClusterError CLUSTER-017, 047; DdlError; TargetError.
         """
         subtasks(self._cluster.state, request.task, request.sources)
@@ -37,7 +39,8 @@ class Records:
             row = self._cluster.state.subtasks.get((request.task, source))
             if row is None or row.stage is not Stage.RUNNING:
                 return "takes effect when the task is resumed and gets there"
-            if row.brief is None or row.brief.error is None:
+            told = self._statuses.reports([source], request.task)[source].sub_task_status
+            if not any(one.name == request.task and one.result is not None and one.result.errors for one in told):
                 return "takes effect when the task gets there"
             waiting.append(row)
             return "the task goes on now"

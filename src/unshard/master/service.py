@@ -101,7 +101,7 @@ class Master:
         self.statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)
         self._updates = Updates(self.cluster, ask, leave)
-        self._records = Records(self.cluster)
+        self._records = Records(self.cluster, self.statuses)
         self.members = Members(self.cluster)
         self._level_of = level_of
         self.files = Files(self.cluster, self.own, settings_of)
