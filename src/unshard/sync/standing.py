@@ -43,16 +43,22 @@ class Standing:
         """Be at a checkpoint. Raises SyncError SYNC-045."""
         self.turn(safe_mode.begin(self.delivery, checkpoint, self.source))
         self.in_hand = None
-        self.at = self.saved = self.meter.location = checkpoint.location
+        self.at = self.saved = checkpoint.location
         self._saved_time = time.monotonic()
+        self._tell()
 
     def arrive(self, end: Location) -> None:
         """All before `end` is done with; the checkpoint follows when its interval is over, or safe mode ends."""
-        self.at = self.meter.location = end
+        self.at = end
         if (safe := self.safe.passed(end.position)) != self.safe:
             self.turn(safe)
             self.move(end)  # now: after a crash the exit point would else be taken for good, and what follows for new
-        self.meter.safe_mode = "; ".join(self.safe.reasons(end.position, time.monotonic()))
+        self._tell()
+        self.save_in_time()
+
+    def idle(self) -> None:
+        """Nothing lies behind this place for now: the clock goes on."""
+        self._tell()
         self.save_in_time()
 
     def arrived_durably(self, end: Location) -> None:
@@ -124,6 +130,11 @@ class Standing:
         except UnshardError as failure:
             log = logger("sync", source=self.source)
             log.warning("no exit point recorded", error=str(failure), after=str(error))
+
+    def _tell(self) -> None:
+        # the place at last: who sees it takes all else that is told for that of this place
+        self.meter.safe_mode = "; ".join(self.safe.reasons(self.at.position, time.monotonic()))
+        self.meter.location = self.at
 
     def _saved_at(self, place: Location) -> None:
         self.saved, self._saved_time = place, time.monotonic()

@@ -321,7 +321,7 @@ class SyncUnit:
         self.meter.doing = "waiting"
         at = self._standing.at.position
         self.relay.wait_for(Position(at.file, at.offset + 1), IDLE_SECONDS)
-        self._standing.save_in_time()
+        self._standing.idle()
 
     def _await(self, position: Position, stop: Event) -> bool:
         """Wait until the relay log holds `position` again (it may have to be fetched anew); False: stopped first."""

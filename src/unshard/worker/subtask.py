@@ -231,7 +231,7 @@ class Subtask:
             return self.beginning.after_load() if self.sync is not None else None
         if self.dump is not None:
             if self.load is not None:
-                self._enter("load")
+                self.worked = "load"  # whose error it is; it is not entered yet
                 self.beginning.check_dump()
             self._enter("dump")
             self.dump.run()
