@@ -18,7 +18,7 @@ class Pair:
 
     def catch_up(self) -> None:
         ((end,),) = self.primary.query("SELECT @@gtid_binlog_pos")
-        ((left,),) = self.replica.query("SELECT MASTER_GTID_WAIT(%s, 30)", (end,))
+        ((left,),) = self.replica.query("SELECT MASTER_GTID_WAIT(%s, 90)", (end,))
         assert left == 0
 
     def promote(self) -> None:

@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from unshard.config.files import load_task
 from unshard.errors import UnshardError
 from unshard.operate.locks import answer_unlock
 from unshard.operate.subject import Subject
+from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
 from unshard.target.shard_locks import load_keepers
 from unshard.testing.shapes import SYSBENCH
@@ -145,7 +146,7 @@ class Scenario:
         wanted = [line for line in text.splitlines() if line and not line.startswith("-- ")]
 
         try:
-            wait_until(lambda: self._well() and all(line in self._told() for line in wanted), "told", 15)
+            wait_until(lambda: self._well() and all(line in self._told() for line in wanted), "told")
         except AssertionError:
             told = self._told()
             raise AssertionError(f"{[line for line in wanted if line not in told]} is not in\n{told}") from None
@@ -159,13 +160,17 @@ class Scenario:
 
     def _unlock(self, flags: str) -> None:
         subject = Subject.of_files(load_task(self.files.task_path), [])
-        connection = self.target.connection()
-        (keeper,) = (one for one in load_keepers(connection, MetaTables(subject.meta_schema, self.name)) if one.locks)
-        connection.close()
+        wait_until(lambda: self._well() and len(self._locks(subject)) == 1, "one lock waits")
+        (keeper,) = self._locks(subject)
         words = shlex.split(re.sub(r"^-- .*\n", "", flags, flags=re.MULTILINE))
         owner = words[words.index("--owner") + 1] if "--owner" in words else ""
         request = ShardDdlLockUnlock(id=keeper.id, owner=owner, force_remove="--force-remove" in words)
         answer_unlock(subject, request, "dba")
+
+    def _locks(self, subject: Subject) -> list[LockKeeper]:
+        with closing(self.target.connection()) as connection:
+            keepers = load_keepers(connection, MetaTables(subject.meta_schema, self.name))
+        return [keeper for keeper in keepers if keeper.locks]
 
     def _stopped(self, error: BaseException) -> None:
         assert isinstance(error, UnshardError), error

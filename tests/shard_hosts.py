@@ -51,19 +51,31 @@ class Host:
     ends: list[str] = field(default_factory=list)
     error: BaseException | None = None
     subtask: Subtask | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.thread = threading.Thread(target=self._live, name=f"host {self.number} of {self.config.source_id}")
 
+    def light(self, *, freezes: bool, fuse: int) -> None:
+        """Let it end soon, unless it is about to already."""
+        with self.lock:
+            if not self.fuse and not self.frozen.is_set():
+                self.freezes, self.fuse = freezes, fuse
+
     def reach(self, place: str) -> None:
-        if self.fuse and self.subtask is not None and self.subtask.unit == "sync":
+        with self.lock:
+            if not self.fuse or self.subtask is None or self.subtask.unit != "sync":
+                return
+            if self.freezes and not self.subtask.claimed:
+                return  # one that sleeps before its claim would wake as the newer one
             self.fuse -= 1
-            if not self.fuse:
-                self.ends.append(place)
-                if not self.freezes:
-                    raise Died
-                self.frozen.set()
-                self.awake.wait()
+            if self.fuse:
+                return
+            self.ends.append(place)
+            if not self.freezes:
+                raise Died
+            self.frozen.set()
+        self.awake.wait()
 
     def successor(self) -> Host:
         """Another host for the source of one that is frozen."""
@@ -128,16 +140,13 @@ class Hosts:
     def disturb(self) -> None:
         """Let something end soon; who is frozen by an earlier call gets a successor, and who has one wakes."""
         source = self.chosen.choice(list(self.hosts))
-        host = self.hosts[source]
-        if not host.fuse and not host.frozen.is_set():
-            host.freezes = self.exact and self.chosen.random() < 0.3
-            host.fuse = self.chosen.randint(1, 12)
+        freezes = self.exact and self.chosen.random() < 0.3
+        self.hosts[source].light(freezes=freezes, fuse=self.chosen.randint(1, 12))
 
     def check(self) -> None:
         """Take over what is frozen. Raises what a host that is in charge has failed with."""
+        self._well()
         for source, host in self.hosts.items():
-            if host.error is not None:
-                raise host.error
             if host.frozen.is_set():
                 self.hosts[source] = later = host.successor()
                 self.threads[later.thread.name] = later
@@ -147,6 +156,11 @@ class Hosts:
             later = self.hosts[host.config.source_id]
             if later.subtask is not None and later.subtask.unit == "sync" and self.chosen.random() < 0.3:
                 host.awake.set()
+
+    def _well(self) -> None:
+        for host in self.hosts.values():
+            if host.error is not None:
+                raise host.error
 
     def in_sync(self) -> bool:
         self.check()
@@ -185,7 +199,7 @@ class Hosts:
         for module, own in self.before.items():
             module.reach = own  # type: ignore[attr-defined]
         if kind is None:
-            self.check()
+            self._well()
             for host in self.asleep:
                 found = host.error
                 assert found is None or (isinstance(found, UnshardError) and found.code == FENCED_OUT), found

@@ -146,10 +146,11 @@ class Processes:
                 assert process.crash_at and process.ended == -signal.SIGKILL, f"{process.ended}: {process.text}"
                 process.kill()
                 self._begin(source, process.number)
+        now = time.monotonic()
         for process, due in self.asleep:
-            if time.monotonic() >= due:
+            if now >= due:
                 process.send(signal.SIGCONT)
-        self.asleep = [one for one in self.asleep if time.monotonic() < one[1]]
+        self.asleep = [one for one in self.asleep if now < one[1]]
         for process, epoch in self.superseded:
             if self._epoch(process.source) > epoch:
                 process.send(signal.SIGCONT)

@@ -72,6 +72,16 @@ def at_work(*works: Workload, share: float = 0.25) -> Iterator[None]:
         yield
 
 
+def commit_more(*works: Workload, transactions: int) -> None:
+    """Wait until workloads in the background have committed so many more, all together."""
+
+    def committed() -> int:
+        return sum(work.report.transactions for work in works)
+
+    wanted = committed() + transactions
+    wait_until(lambda: committed() >= wanted, f"{transactions} transactions")
+
+
 @dataclass(slots=True)
 class TaskFiles:
     """A task file and its source files in `folder`, and the servers that they name.

@@ -50,9 +50,9 @@ def test_only_the_first_process_dies_when_they_share_a_marker(tmp_path: Path) ->
 
 
 def test_takes_the_named_process_along() -> None:
-    driver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    driver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     assert walk(**{AT: "planned", PID: str(driver.pid)}) == (-signal.SIGKILL, ["0"])
-    assert driver.wait(10) == -signal.SIGKILL
+    assert driver.wait(60) == -signal.SIGKILL
 
 
 def test_dies_also_when_the_named_process_is_gone() -> None:

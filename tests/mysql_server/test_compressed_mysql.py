@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from proof import assert_exactly_once
 from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work
+from task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.binlog.format import read_format
 from unshard.binlog.headers import headers
 from unshard.errors import Where
@@ -22,7 +21,7 @@ from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 2.0
+TRANSACTIONS = 400
 PAYLOAD, ROW_EVENTS = 40, {30, 31, 32, 39}
 
 
@@ -62,7 +61,7 @@ def test_every_shape_arrives_from_payloads(
     with run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
         run.catch_up()
         shapes.assert_equal(mysql_target)
         (reading,) = run.crew.readings()
@@ -85,7 +84,7 @@ def test_each_change_is_applied_once(
     with TaskRun(files, spark) as run:
         run.reach("sync")
         with at_work(work):
-            time.sleep(WORK_SECONDS)
+            commit_more(work, transactions=TRANSACTIONS)
         run.catch_up()
     assert_exactly_once(packing_mysql, mysql_target, work.plan.names)
 

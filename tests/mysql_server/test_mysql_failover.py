@@ -32,7 +32,7 @@ def follow(replica: MysqlServer, primary: MysqlServer) -> None:
 
 def promote(replica: MysqlServer, primary: MysqlServer) -> None:
     ((executed,),) = primary.query("SELECT @@global.gtid_executed")
-    assert replica.query("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 30)", (executed,)) == [(0,)]
+    assert replica.query("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 90)", (executed,)) == [(0,)]
     replica.run("STOP REPLICA", "RESET REPLICA ALL")
 
 

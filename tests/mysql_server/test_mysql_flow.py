@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work
+from task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.testing.throwaway import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 1.5
+TRANSACTIONS = 400
 
 
 @pytest.mark.parametrize("by_gtid", [False, True], ids=["position", "gtid"])
@@ -45,7 +44,7 @@ def test_every_shape_arrives_while_writers_go_on(
     with TaskRun(files, spark) as run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
         run.catch_up()
         shapes.assert_equal(downstream)
         (reading,) = run.crew.readings()

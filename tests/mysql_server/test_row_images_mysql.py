@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from shape_set import ALL_SHAPES, ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, newest
+from task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -20,7 +19,7 @@ from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
 from unshard.testing.throwaway import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 2.0
+TRANSACTIONS = 400
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_every_shape_arrives_from_partial_images(
     with TaskRun(files, spark) as run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
         run.catch_up()
         shapes.assert_equal(downstream)
         (reading,) = run.crew.readings()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import Command, TaskFiles, TaskRun, at_work
+from task_runs import Command, TaskFiles, TaskRun, at_work, commit_more
 from unshard.errors import ConfigError
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 2.0
+TRANSACTIONS = 200
 EXTRACTED = {
     "extract-source": {"source-regexp": "^s(.*)$", "target-column": "c_source"},
     "extract-schema": {"schema-regexp": "_(\\d+)$", "target-column": "c_schema"},
@@ -107,7 +106,7 @@ def test_extracted_columns_tell_shards_apart(
         with TaskRun(files, spark) as run:
             with at_work(*works):
                 run.reach("sync")
-                time.sleep(WORK_SECONDS)
+                commit_more(*works, transactions=TRANSACTIONS)
             run.catch_up()
             assert_folded(works, target_server, schema)
     finally:
@@ -132,7 +131,7 @@ def test_a_kill_in_the_middle_of_it(
             command.dies("sync-chunk-after", seconds=120)
         with Command(files) as command:
             command.shows("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*works, transactions=TRANSACTIONS)
             command.kill()
     with Command(files) as command:
         command.catch_up()

@@ -73,7 +73,8 @@ def test_an_error_leaves_an_exit_point_and_safe_mode_ends_there(
     assert places(files) == (newest(source_server), newest(source_server))
     target_server.run(f"INSERT INTO {table} VALUES (4, 40, 'in the way')")
     begin = newest(source_server)
-    source_server.run(f"INSERT INTO {table} VALUES (4, 41, 'e')", f"UPDATE {table} SET id = 5, u = 40 WHERE id = 1")
+    clash = f"INSERT INTO {table} VALUES (4, 41, 'e')", f"UPDATE {table} SET id = 5, u = 40 WHERE id = 1"
+    source_server.run("BEGIN", *clash, "COMMIT")
     failing = TaskRun(files, spark).start()
     error = failing.error()
     assert isinstance(error, SyncError)
@@ -185,7 +186,19 @@ def test_a_dump_without_a_lock_arrives_equal_while_writers_go_on(
         keys={"clean-dump-file": False},
         instance=instance,
     ).write()
-    with at_work(work), TaskRun(files, spark) as run:
+    run = TaskRun(files, spark)
+    (subtask,) = run.crew.subtasks
+    assert subtask.dump is not None
+    read = subtask.dump._run_tasks
+
+    def read_while_written(payloads: list[bytes], *how: Any, **more: Any) -> list[bytes]:
+        at = newest(source_server)
+        found = read(payloads, *how, **more)
+        wait_until(lambda: newest(source_server) > at, "written while it is dumped")
+        return found
+
+    subtask.dump._run_tasks = read_while_written
+    with at_work(work), run:
         run.reach("sync")
         run.catch_up()
     with TaskRun(files, spark) as run:

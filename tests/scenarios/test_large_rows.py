@@ -49,8 +49,6 @@ def test_large_rows_arrive_once_the_target_takes_them(
     assert error.where.table == str(name) and "max_allowed_packet takes" in error.cause
 
     file = source_server.binlog_files()[-2]
-    (relayed,) = (tmp_path / "relay").rglob(file.name)
-    assert relayed.read_bytes() == file.read_bytes()
     with session(source_server.endpoint, "source") as connection:
         table = read_table(connection, name)
     data = memoryview(file.read_bytes())
@@ -66,6 +64,8 @@ def test_large_rows_arrive_once_the_target_takes_them(
     target.run(f"SET GLOBAL max_allowed_packet = {4 * TARGETS_PACKET}")
     with TaskRun(files, spark) as again:
         again.catch_up()
+    (relayed,) = (tmp_path / "relay").rglob(file.name)
+    assert relayed.read_bytes() == file.read_bytes()
     digests = f"SELECT id, LENGTH(v), MD5(v) FROM {name} ORDER BY id"
     assert target.query(digests) == source_server.query(digests)
     source_server.run(f"DROP DATABASE {schema}")

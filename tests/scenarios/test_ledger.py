@@ -60,9 +60,11 @@ def test_every_reason_is_counted_under_its_name(
     source_server.run(
         f"INSERT INTO {own}.unread VALUES (2, 2), (3, 3)",
         f"DELETE FROM {own}.unread",
+        "BEGIN",  # so that all of it is compacted in one batch
         f"INSERT INTO {own}.versions VALUES (2, 2), (3, 3)",
         f"UPDATE {own}.versions SET v = 9 WHERE id = 2",
         f"DELETE FROM {own}.versions WHERE id = 3",
+        "COMMIT",
         f"INSERT INTO {out}.plain VALUES (2, 2), (3, 3)",
         f"UPDATE {out}.plain SET v = 7",
         "FLUSH LOGS",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, at_work
+from task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -16,7 +15,7 @@ from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 3.0
+TRANSACTIONS = 300
 
 
 @pytest.mark.parametrize("shape", ["sysbench", "types", "no_key"])
@@ -50,7 +49,7 @@ def test_disjoint_shards_become_one_table(
     with TaskRun(files, spark) as run:
         with at_work(*works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*works, transactions=TRANSACTIONS)
         run.catch_up()
         shards = [(work.server, name) for work in works for name in work.plan.names]
         assert len(shards) == 8
@@ -93,7 +92,7 @@ def test_clashing_ids_are_told_apart_by_column_mapping(
     with TaskRun(files, spark) as run:
         with at_work(*works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*works, transactions=TRANSACTIONS)
         run.catch_up()
         folded = 0
         for instance, work in enumerate(works, 1):

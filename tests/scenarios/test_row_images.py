@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from shape_set import ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work, newest
+from task_runs import TaskFiles, TaskRun, at_work, commit_more, newest
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -20,7 +19,7 @@ from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 3.0
+TRANSACTIONS = 800
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def test_every_shape_arrives_from_partial_images(
     with TaskRun(files, spark) as run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
         run.catch_up()
         shapes.assert_equal(target_server)
         (reading,) = run.crew.readings()
@@ -77,7 +76,7 @@ def test_merged_shards_with_column_mapping(
     with TaskRun(files, spark) as run:
         with at_work(work):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(work, transactions=TRANSACTIONS)
         run.catch_up()
         (reading,) = run.crew.readings()
     assert reading.sync is not None and reading.sync.missing == 0

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from shape_set import ALL_SHAPES, ShapeSet
-from task_runs import TaskFiles, TaskRun, at_work
+from task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
 from unshard.sync import plan as planning
 from unshard.sync.unit import SyncUnit
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-WORK_SECONDS = 3.0
+TRANSACTIONS = 1000
 TIED = frozenset({"several_unique", "string_key", "composite_key"})
 UNTIED = {name: shape for name, shape in ALL_SHAPES.items() if name not in TIED}
 """Rows of the others may be tied to each other, which ranges that are decoded apart can't tell: never shuffled."""
@@ -46,7 +46,7 @@ def test_every_shape_arrives_while_writers_go_on(
     with TaskRun(files, spark) as run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
         run.catch_up()
         shapes.assert_equal(target_server)
         (reading,) = run.crew.readings()
@@ -55,13 +55,14 @@ def test_every_shape_arrives_while_writers_go_on(
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
 
 
-def noted_plans(sync: SyncUnit) -> list[planning.BatchPlan]:
-    """The plans of the unit's batches from here on, as they are run."""
+def noted_plans(sync: SyncUnit, let_go: Event) -> list[planning.BatchPlan]:
+    """The plans of the unit's batches from here on, as they are run: the first one when they are let go."""
     plans = []
     run = sync.run_batch
 
     def seen(plan: planning.BatchPlan) -> Any:
         plans.append(plan)
+        assert let_go.wait(PATIENCE_SECONDS)
         return run(plan)
 
     sync.run_batch = seen
@@ -84,11 +85,13 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
     (subtask,) = run.crew.subtasks
     assert subtask.sync is not None
     subtask.sync.planner = replace(subtask.sync.planner, slots=5)
-    plans = noted_plans(subtask.sync)
+    much = Event()
+    plans = noted_plans(subtask.sync, much)
     with run:
         run.reach("sync")
         with at_work(*shapes.works):
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
+            much.set()
         run.catch_up()
         shapes.assert_equal(target_server)
         assert run.crew.readings()[0].sync.missing == 0
@@ -110,11 +113,13 @@ def test_large_transactions_arrive_in_slices(
     assert subtask.sync is not None
     planner = subtask.sync.planner
     subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=2000, chunk_rows=5))
-    plans = noted_plans(subtask.sync)
+    much = Event()
+    plans = noted_plans(subtask.sync, much)
     with run:
         with at_work(*shapes.works):
             run.reach("sync")
-            time.sleep(WORK_SECONDS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS)
+            much.set()
         run.catch_up()
         shapes.assert_equal(target_server)
     assert any(len(plan.slices()) > 3 for plan in plans)

@@ -43,7 +43,7 @@ def ahead(broken: int = 0) -> Any:
 def test_the_next_slice_is_decoded_meanwhile_and_none_behind_it(decoded: dict[int, Event]) -> None:
     slices = ahead()
     assert next(slices)[0] == [1, 2]
-    assert decoded[3].wait(5)
+    assert decoded[3].wait(60)
     assert not decoded[4].wait(0.1)
     assert [found for found, _ in slices] == [[3], [4]]
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event, Lock, Thread
+from typing import Any
 
 import pytest
 
 from row_batches import Target, encoded
+from unshard.metrics.events import EVENTS
 from unshard.model.change import Op
 from unshard.model.table import TableName
 from unshard.sync.batch import BatchPlan, Shape
@@ -18,6 +20,8 @@ from unshard.sync.ledger import Report
 from unshard.sync.pipeline import apply_partitions
 from unshard.sync.throttle import Limits, Pacer, Throttle
 from unshard.target import writer
+from unshard.target.gate import WAITED
+from unshard.target.writer import KeptWriter
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
@@ -124,29 +128,47 @@ def seconds_of(place: Target, throttle: Throttle, rows: int) -> float:
 def test_the_rate_of_two_sources_together_is_held(place: Target) -> None:
     seconds = seconds_of(place, Throttle(Limits(1000)), 600)
     assert len(place.rows("a")) == len(place.rows("b")) == 600
-    assert 1200 / 1000 <= seconds < 3
-    assert seconds_of(place, Throttle(Limits()), 600) < seconds
+    assert seconds >= 1200 / 1000
+    waited = EVENTS.values(WAITED)
+    assert waited
+    seconds_of(place, Throttle(Limits()), 600)
+    assert EVENTS.values(WAITED) == waited, "without a limit nothing is waited for"
+
+
+class Counted(dict[KeptWriter, Any]):
+    """The process's connections; `most` is how many of the throttled account there were at once.
+
+    The first of them waits for a second one.
+    """
+
+    def __init__(self, known: dict[KeptWriter, Any]) -> None:
+        super().__init__(known)
+        self.most = 0
+        self.two = Event()
+
+    def __setitem__(self, kept: KeptWriter, connection: Any) -> None:
+        super().__setitem__(kept, connection)
+        self.most = max(self.most, self.throttled)
+        if kept.endpoint.user == "throttled":
+            if self.most >= 2:
+                self.two.set()
+            assert self.two.wait(60), "one at a time"
+
+    @property
+    def throttled(self) -> int:
+        return sum(kept.endpoint.user == "throttled" for kept in list(self))
 
 
 @pytest.mark.server
-def test_the_connections_are_never_more(place: Target) -> None:
+def test_the_connections_are_never_more(place: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     place.server.run("CREATE USER throttled@'%'", "GRANT ALL ON *.* TO throttled@'%'")
     plan = place.batch(Shape(8, 20))
     plan = replace(plan, target=replace(plan.target, user="throttled", password=""), connections=2)
     changes = [RowChange(TableName("throttled", "a"), Op.INSERT, after=(n,)) for n in range(2000)]
     place.fill("a", [])
-    ended, seen = Event(), set()
-
-    def look() -> None:
-        while not ended.is_set():
-            time.sleep(0.001)
-            seen.add(sum(kept.endpoint.user == "throttled" for kept in list(writer._kept)))
-
-    thread = Thread(target=look)
-    thread.start()
+    kept = Counted(writer._kept)
+    monkeypatch.setattr(writer, "_kept", kept)
     apply_partitions(plan, encoded(plan, changes), dict.fromkeys(range(8), 0))
-    ended.set()
-    thread.join()
     assert len(place.rows("a")) == 2000
-    assert max(seen) == 2
-    assert not any(kept.endpoint.user == "throttled" for kept in writer._kept)
+    assert kept.most == 2
+    assert kept.throttled == 0

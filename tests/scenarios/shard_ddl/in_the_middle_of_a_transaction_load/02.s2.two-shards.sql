@@ -1,4 +1,4 @@
--- when s1 is in sync
+-- when s2 is in sync
 ALTER TABLE shop_1.orders_1 ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'x';
 ALTER TABLE shop_1.orders_3 ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'x';
 ALTER TABLE shop_1.orders_3 MODIFY c VARCHAR(150) NOT NULL;
