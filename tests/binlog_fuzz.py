@@ -34,7 +34,7 @@ from unshard.binlog.xa import Prepared
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table
 
-SECONDS_AN_EXAMPLE = 20
+SECONDS_AN_EXAMPLE = 60
 MORE_MEMORY = 1 << 30
 WHERE = Where(source="s1", file="mysql-bin.000001")
 PAYLOAD = 40
