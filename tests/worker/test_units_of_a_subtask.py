@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from unshard.errors import LoadError, Where
+from unshard.model.progress import Progress
 from unshard.worker.subtask import Subtask
 
 
@@ -27,7 +28,7 @@ class Beginning:
 
 def copying(check: Any, shown: list[str]) -> Subtask:
     """Dump and load that only note what is shown in them."""
-    unit: Any = SimpleNamespace(run=lambda *_: shown.append(subtask.unit))
+    unit: Any = SimpleNamespace(run=lambda *_: shown.append(subtask.unit), progress=Progress)
     beginning: Any = Beginning(check)
     subtask = Subtask("s1", beginning, None, dump=unit, load=unit, sync=None)
     return subtask
