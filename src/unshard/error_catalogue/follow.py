@@ -272,9 +272,9 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-025": Entry(
         "{old} takes the place of {new}, but no statement on it was seen: {statement}",
-        "gh-ost or pt-osc had begun before the task did, or the ghost was filled by other means: bring the target's "
-        "table to the structure that {new} has in the source now, then leave the statement out, "
-        "`unshard ctl binlog skip {task_file} -s {source_id}`",
+        "gh-ost or pt-osc had begun before the task did, or the ghost was filled by other means. Give the ALTER "
+        "that it ran, in the name of the table: "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE ...'`, then start again",
     ),
 }
 

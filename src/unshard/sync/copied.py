@@ -55,7 +55,7 @@ def copied_ddl(
                 return None
         while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
             if isinstance(work, Ddl) and journal.operator_in(work.begin, work.end.position) is None:
-                for name, parts in _met(work, reader, after):
+                for name, parts in _met(work, reader, after, groups):
                     met[name] = (*met.get(name, ()), parts)
             at = work.end
         for name, statements_met in met.items():
@@ -69,9 +69,12 @@ def copied_ddl(
 
 
 def _met(
-    work: Ddl, reader: StatementReader, after: Mapping[TableName, Position]
+    work: Ddl, reader: StatementReader, after: Mapping[TableName, Position], groups: ShardingGroups
 ) -> Iterator[tuple[TableName, tuple[Parsed, ...]]]:
-    """The operations of a statement that the copy of its table has, by table."""
+    """The operations of a statement that the copy of its table has, by table.
+
+    Raises ShardError SHARD-029 for a ghost of online DDL that is older than the log.
+    """
     where = Where(source=reader.source, position=str(work.begin))
     parsed = classify(work.statement.sql, logged_context(work.statement, reader.traits, where))
     online = reader.rules.online
@@ -79,7 +82,15 @@ def _met(
         name in after or not online.tables.is_real(name) for name in parsed.tables
     ):
         return
-    wanted = reader.own(work, where, after, sharded=True)
+    try:
+        wanted = reader.own(work, where, after, sharded=True)
+    except DdlError as error:
+        if error.code != "DDL-025":
+            raise
+        name = next(name for name in parsed.tables if name in after)
+        why = f"gh-ost or pt-osc altered {name} while it was copied, and had begun before: {parsed.text[:200]}"
+        values = {"target": str(groups.rules.route(name)), "why": why}
+        raise ShardError("SHARD-029", replace(where, table=str(name)), values=values) from error
     online.apply(wanted.online)
     parts = [part for piece in wanted.found if not piece.tracked for one in piece.run for part in alter_parts(one)]
     for name in {part.tables[0] for part in parts}:
