@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import psutil
 import yaml
 from pyspark.sql import SparkSession
 
@@ -28,7 +29,7 @@ from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
 UNSHARD = str(Path(sys.executable).with_name("unshard"))
 
 
@@ -46,6 +47,19 @@ def wait_until(
     while not condition():
         assert time.monotonic() < deadline, f"not in {seconds:.0f} s: {what}\n{told()}"
         time.sleep(0.05)
+
+
+def processes_below(pid: int) -> list[psutil.Process]:
+    """All that run below a process now, parents first. Each may have ended by the time that it is asked something."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def called(process: psutil.Process) -> str:
+    """The name of a process, nothing where it has ended."""
+    try:
+        return str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 @contextmanager
@@ -270,9 +284,14 @@ class Command:
         return self._child.pid
 
     @property
+    def jvm(self) -> psutil.Process:
+        """Spark's JVM, of which it has one; what else runs below it may come and go meanwhile."""
+        return next(one for one in processes_below(self.pid) if called(one) == "java")
+
+    @property
     def text(self) -> str:
         """What it printed, on either stream."""
-        return self.output.read_bytes()[self.start_of_output :].decode()
+        return self.output.read_bytes()[self.start_of_output :].decode(errors="replace")  # it may be in mid-letter
 
     def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Its exit code, minus the signal's number if one killed it; what is left of its group is killed."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
 from unshard.model.table import TableName
-from unshard.mysql.connection import Endpoint
+from unshard.mysql.connection import Endpoint, rows, session
 from unshard.retry import ATTEMPTS
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
@@ -35,22 +36,43 @@ def dump(endpoint: Endpoint, table: TableName, folder: Path, consistency: str, t
     return DumpUnit(endpoint, "s1", settings, allows, tasks, wait, slots=2)  # type: ignore[arg-type]
 
 
-def long_wait() -> None:
-    time.sleep(2.5)
-    wait()
+@dataclass(frozen=True)
+class LongWait:
+    """The barrier, reached after some signs of life of the one that holds the lock."""
+
+    endpoint: Endpoint
+
+    def __call__(self) -> None:
+        with session(self.endpoint, "source") as connection:
+            before = self._signs(connection)
+            until(lambda: self._signs(connection) > before + 5)
+        wait()
+
+    def _signs(self, connection: Any) -> int:
+        return int(rows(connection, "SHOW GLOBAL STATUS LIKE 'Com_do'")[0][1])
 
 
-def test_a_dump_that_outlasts_the_idle_timeout(source_server: MariadbServer, table: TableName, tmp_path: Path) -> None:
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_no_connection_is_left_idle_while_its_tasks_run(
+    source_server: MariadbServer, table: TableName, tmp_path: Path
+) -> None:
+    """They may take longer than a connection may be idle at the source."""
+    source_server.run("CREATE USER dumper@'127.0.0.1'", "GRANT ALL ON *.* TO dumper@'127.0.0.1'")
+    own = "SELECT 1 FROM information_schema.PROCESSLIST WHERE USER = 'dumper'"
     begun = []
 
     def slow(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
         begun.append(task)
-        done = run_tasks(payloads, task, barrier=barrier)
-        time.sleep(1.5)
-        return done
+        until(lambda: not source_server.query(own))
+        return run_tasks(payloads, task, barrier=barrier)
 
-    impatient = source_server.endpoint.with_session(wait_timeout="1")
-    result = dump(impatient, table, tmp_path / "dump", "none", slow).run()
+    result = dump(replace(source_server.endpoint, user="dumper"), table, tmp_path / "dump", "none", slow).run()
     assert result.end is not None
     assert len(begun) == 1
 
@@ -88,7 +110,7 @@ def test_it_gives_up(
 def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
     source_server: MariadbServer, table: TableName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unshard.dump.locked.LOCK_IDLE_SECONDS", 1)
+    monkeypatch.setattr("unshard.dump.locked._SIGNS", 600)
     begun = []
 
     def counted(payloads: list[bytes], task: Callable[[bytes], bytes], *, barrier: bool = False) -> list[bytes]:
@@ -96,11 +118,13 @@ def test_the_lock_is_kept_while_we_live_and_let_go_when_we_fall_silent(
         return run_tasks(payloads, task, barrier=barrier)
 
     settings = DumpSettings(tmp_path / "dump", threads=1, consistency="flush")
-    DumpUnit(source_server.endpoint, "s1", settings, table.__eq__, counted, long_wait, slots=1).run()
+    waits = LongWait(source_server.endpoint)
+    DumpUnit(source_server.endpoint, "s1", settings, table.__eq__, counted, waits, slots=1).run()
     assert len(begun) == 1
 
+    monkeypatch.setattr("unshard.dump.locked.LOCK_IDLE_SECONDS", 1)
     work = ChunkWork(0, source_server.endpoint, tmp_path, "", "flush", (), (), (table,), "", settings.limits, wait)
     with reader(source_server.endpoint, text=True) as silent:
         _lock(silent, work)
-        waiting = f"SET STATEMENT lock_wait_timeout = 10 FOR INSERT INTO {table.quoted} VALUES (0, 'waits a second')"
+        waiting = f"SET STATEMENT lock_wait_timeout = 90 FOR INSERT INTO {table.quoted} VALUES (0, 'waits a second')"
         source_server.run(waiting)

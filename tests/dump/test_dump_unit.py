@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -127,8 +128,15 @@ def test_each_table_holds_just_what_the_binlog_had_at_its_location(
 def test_an_unlocked_dump_tells_where_it_began_and_ended(
     make_dump: Callable[..., DumpUnit], two_tables: str, source_server: MariadbServer
 ) -> None:
-    with writing(source_server, two_tables):
-        result = make_dump(two_tables, consistency="none", rows=1000).run()
+    unit = make_dump(two_tables, consistency="none", rows=1000)
+    dump_tables = unit._run_tasks
+
+    def write_and_dump(*tasks: Any, **how: Any) -> list[bytes]:
+        source_server.run(f"INSERT INTO {two_tables}.b VALUES (1000000, 1)")
+        return dump_tables(*tasks, **how)
+
+    unit._run_tasks = write_and_dump
+    result = unit.run()
     assert result.end is not None
     assert result.begin.position < result.end.position
 

@@ -131,7 +131,7 @@ def test_mydumper_s_dump_is_loaded(
     tmp_path: Path,
 ) -> None:
     target = ["-h", "127.0.0.1", "-P", str(source_server.port), "-u", "root", "-B", shop, "-o", str(tmp_path / "dump")]
-    subprocess.run(["mydumper", *target, *flags], check=True, timeout=60)
+    subprocess.run(["mydumper", *target, *flags], check=True, timeout=300)
     assert make_load(shop).run().rows == 3000
     assert same(source_server, target_server, f"{shop}.orders")
 

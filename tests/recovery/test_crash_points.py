@@ -113,7 +113,8 @@ def test_every_death_leaves_every_change_applied_once(
         for number, place in enumerate(XA_PLACES):
             source.run(
                 f"XA START '{number}'",
-                f"INSERT INTO life_1.table_1 (k, c, pad) VALUES ({number}, 'xa', 'xa')",
+                # none of the ids that the work goes on to give
+                f"INSERT INTO life_1.table_1 (id, k, c, pad) VALUES ({-1 - number}, {number}, 'xa', 'xa')",
                 f"XA END '{number}'",
                 f"XA PREPARE '{number}'",
             )

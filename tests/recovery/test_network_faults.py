@@ -72,20 +72,23 @@ def run_through(
 
 
 @contextmanager
-def dump_cut_off(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, bytes_before: int) -> Iterator[threading.Event]:
-    """After so many bytes of the dump the rest of a reply is lost. It is set up as the dump begins, which is told:
-    a quick one is over before another thread has seen it."""
+def dump_harmed(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, each: int) -> Iterator[None]:
+    """After `each` bytes of the dump the rest of a reply is lost, and after as many again nothing comes any more.
+
+    All is set up as the dump begins, by its own thread: a quick one is over before another has seen that. The rows
+    have to be of many times that size: one of the cut may be met by the relay, which is no part of them.
+    """
     dump, begun = DumpUnit.run, threading.Event()
 
     def run(unit: DumpUnit) -> DumpResult:
         if not begun.is_set():
-            proxy.cut_after(bytes_before)
             begun.set()
+            proxy.cut_after(each, then_stall_after=each)
         return dump(unit)
 
     with monkeypatch.context() as patch:
         patch.setattr(DumpUnit, "run", run)
-        yield begun
+        yield
 
 
 def stall(proxy: FaultProxy) -> None:
@@ -131,10 +134,9 @@ def test_the_source_in_a_dump(
         syncer={"compact": False, "batch": 20, "worker-count": 2},
     )
     run = run_through(files, upstream, downstream, spark, monkeypatch)
-    with dump_cut_off(monkeypatch, upstream, 20_000) as begun, run:
-        wait_until(lambda: (begun.is_set() and upstream.has_cut()) or run.crew.ended.is_set(), "truncated")
-        upstream.stall_after(20_000)
-        wait_until(lambda: upstream.has_stalled() or run.crew.ended.is_set(), "stalled")
+    assert sum(len(str(row)) for name in work.plan.names for row in source.query(f"SELECT * FROM {name}")) > 150_000
+    with dump_harmed(monkeypatch, upstream, 20_000), run:
+        wait_until(lambda: upstream.has_stalled() or run.crew.ended.is_set(), "truncated, then stalled")
         stall(upstream)
         run.reach("sync")
         work.run(transactions=20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,11 +46,11 @@ def target(authority: Authority) -> Iterator[MariadbServer]:
 
 
 def written_to(folder: Path, secrets: list[str]) -> list[str]:
-    """Files of a folder in which a secret is found. A process may take one away meanwhile."""
+    """Files of a folder in which a secret is found. A process may take one away meanwhile, or a whole folder."""
     found = []
-    for path in folder.rglob("*"):
+    for path in (Path(inner) / name for inner, _, names in os.walk(folder) for name in names):
         try:
-            content = path.read_bytes() if path.is_file() else b""
+            content = path.read_bytes()
         except OSError:
             continue
         found += [f"{path.relative_to(folder)} ({secret[:12]}…)" for secret in secrets if secret.encode() in content]

@@ -65,7 +65,9 @@ def assert_each_once(shards: Shards, source: MariadbServer, target: MariadbServe
 
 @pytest.fixture
 def shards(source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> Shards:
-    return Shards(schema, {"s1": source}, target, tmp_path, tables=3, syncer={"compact": False, "batch": 2})
+    # no move of the checkpoint by the clock: the places are counted
+    syncer = {"compact": False, "batch": 2, "checkpoint-flush-interval": 600}
+    return Shards(schema, {"s1": source}, target, tmp_path, tables=3, syncer=syncer)
 
 
 @pytest.mark.parametrize("places", [ENDS[:9], ENDS[9:]], ids=["met", "run"])

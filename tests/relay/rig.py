@@ -14,7 +14,7 @@ from unshard.model.position import Location, Position
 from unshard.relay.unit import RelayUnit
 from unshard.testing.servers import MariadbServer
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 90
 IN_USE_FLAG = 21  # offset in the file of the low byte of its format event's flags
 
 

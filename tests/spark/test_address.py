@@ -57,9 +57,12 @@ def test_where_nothing_listens() -> None:
         port = server.getsockname()[1]
         check_reachable(f"spark://127.0.0.1:1,127.0.0.1:{port}")
         check_reachable(f"sc://127.0.0.1:{port}/;token=abc")
-    for url in (f"spark://127.0.0.1:{port}", f"sc://127.0.0.1:{port}/;token=abc"):
-        with pytest.raises(EngineError, match="ENGINE-004") as caught:
-            check_reachable(url)
-        assert f"127.0.0.1:{port}: " in str(caught.value)
-        assert "abc" not in str(caught.value)
+    with socket.socket() as kept:  # nobody else gets the port meanwhile
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        for url in (f"spark://127.0.0.1:{port}", f"sc://127.0.0.1:{port}/;token=abc"):
+            with pytest.raises(EngineError, match="ENGINE-004") as caught:
+                check_reachable(url)
+            assert f"127.0.0.1:{port}: " in str(caught.value)
+            assert "abc" not in str(caught.value)
     check_reachable("yarn")

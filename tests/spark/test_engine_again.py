@@ -38,6 +38,7 @@ try:
 except ClusterError as error:
     assert "keyPassword" in str(error) and "abc" not in str(error), error
 session.sparkContext._gateway.proc.kill()
+session.sparkContext._gateway.proc.wait()
 try:
     run_tasks(session, [b"a"], bytes.upper)
 except EngineError as error:

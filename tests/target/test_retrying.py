@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Event, Thread
@@ -19,6 +18,7 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 WHERE = Where(source="s1")
+PATIENCE_SECONDS = 90
 _slots = itertools.count(1000)
 
 
@@ -60,40 +60,41 @@ def counts(server: MariadbServer) -> list[int]:
     return [n for (n,) in server.query("SELECT n FROM d.t ORDER BY id")]
 
 
-def later(seconds: float, action: Callable[[], None]) -> Thread:
-    thread = Thread(target=lambda: (time.sleep(seconds), action()))
-    thread.start()
-    return thread
-
-
 def test_a_lock_wait_is_waited_out_on_the_same_connection(server: MariadbServer, kept: KeptWriter) -> None:
     other = server.connection()
     rows(other, "BEGIN")
     rows(other, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE")
-    thread = later(1.5, lambda: other.close())
     before = rows(kept.get(), "SELECT CONNECTION_ID()")[0][0]
-    assert on_target(kept, lambda c: add(c, 1, 2), WHERE) == before
-    thread.join()
+    tried = []
+
+    def operation(connection: Any) -> int:
+        tried.append(1)
+        if len(tried) == 2:
+            other.close()
+        return add(connection, 1, 2)
+
+    assert on_target(kept, operation, WHERE) == before
+    assert len(tried) >= 2
     assert counts(server) == [1, 1]
 
 
 def test_a_deadlock_made_by_another_session(server: MariadbServer, kept: KeptWriter) -> None:
     server.run("INSERT INTO d.t SELECT seq, 0 FROM d.t JOIN d.seq_3_to_500 WHERE id = 1")
-    ours, tried = Event(), []
+    ours, theirs, tried = Event(), Event(), []
 
     def other() -> None:  # it has more to undo, so the server gives up ours
         connection = server.connection()
         rows(connection, "BEGIN")
         rows(connection, "UPDATE d.t SET n = 5 WHERE id > 1")
-        ours.wait(5)
-        time.sleep(0.3)
+        theirs.set()
+        ours.wait(PATIENCE_SECONDS)
         rows(connection, "UPDATE d.t SET n = n + 10 WHERE id = 1")
         rows(connection, "COMMIT")
         connection.close()
 
     thread = Thread(target=other)
     thread.start()
-    time.sleep(0.2)
+    assert theirs.wait(PATIENCE_SECONDS)
 
     def operation(connection: Any) -> int:
         tried.append(1)
@@ -127,9 +128,22 @@ def test_no_connection_left(server: MariadbServer, kept: KeptWriter) -> None:
             held[-1].get()
     except UnshardError as error:
         assert (error.code, error.cause[:4]) == ("TARGET-001", "1040")
-    thread = later(0.5, lambda: [one.drop() for one in held] and None)
-    on_target(kept, lambda c: add(c, 1), WHERE)
-    thread.join()
+    tried = []
+
+    class Place:
+        endpoint = kept.endpoint
+        drop = kept.drop
+
+        @staticmethod
+        def get() -> Any:
+            tried.append(1)
+            if len(tried) == 3:
+                for one in held:
+                    one.drop()
+            return kept.get()
+
+    on_target(Place(), lambda c: add(c, 1), WHERE)
+    assert len(tried) >= 3
     server.run("SET GLOBAL max_connections = 150")
     assert counts(server) == [1, 0]
 
@@ -137,11 +151,16 @@ def test_no_connection_left(server: MariadbServer, kept: KeptWriter) -> None:
 def test_a_target_that_is_read_only_for_a_while(server: MariadbServer, kept: KeptWriter) -> None:
     kept.get()
     server.run("SET GLOBAL read_only = 1")
-    thread = later(0.7, lambda: server.run("SET GLOBAL read_only = 0"))
-    begun = time.monotonic()
-    on_target(kept, lambda c: add(c, 2), WHERE)
-    thread.join()
-    assert time.monotonic() - begun > 0.5
+    tried = []
+
+    def operation(connection: Any) -> int:
+        tried.append(1)
+        if len(tried) == 3:
+            server.run("SET GLOBAL read_only = 0")
+        return add(connection, 2)
+
+    on_target(kept, operation, WHERE)
+    assert len(tried) == 3
     assert counts(server) == [0, 1]
 
 

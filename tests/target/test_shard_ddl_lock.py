@@ -55,7 +55,7 @@ def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, r
     assert answer_locks([subject], ShardDdlLock(sources=("s9",)))["locks"] == []
     owner = Thread(target=rig.run_when_told, args=("s1", TARGET), daemon=True)
     owner.start()
-    assert answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann") == {"result": True, "msg": ""}
+    assert answer_unlock(subject, ShardDdlLockUnlock(id=ID), "ann", patience_seconds=90) == {"result": True, "msg": ""}
     owner.join()
     rig.do(join, "s2", TARGET, ADD)
     assert look(rig.connection, rig.meta, "s2")[TARGET].outcome is Outcome.SKIP

@@ -37,6 +37,8 @@ from unshard.source.snapshot import ask, list_names, locate, next_counter, start
 LOCK_IDLE_SECONDS = 60
 """So long writers wait at most for a dump whose machine died, or whose network is gone without a word."""
 
+_SIGNS = 4  # so many of life in that time
+
 Result = TypeVar("Result")
 
 
@@ -192,7 +194,7 @@ def _signs_of_life(connection: Any) -> Iterator[Callable[[Callable[[Any], Result
 
     def signal() -> None:
         with suppress(MySQLdb.Error):
-            while not ended.wait(LOCK_IDLE_SECONDS / 4):
+            while not ended.wait(LOCK_IDLE_SECONDS / _SIGNS):
                 call(lambda holder: ask(holder, "DO 0"))
 
     thread = threading.Thread(target=signal, name="lock", daemon=True)

@@ -11,7 +11,7 @@ from typing import Any
 from unshard.errors import RelayError, Where
 from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint
-from unshard.mysql.flavour import Server, binary_logs
+from unshard.mysql.flavour import Server, binary_logs, current_location
 from unshard.source.replica import Events, Idle, ReplicaStream
 from unshard.source.replica_protocol import HEADER_LENGTH, Request
 
@@ -27,8 +27,8 @@ def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: flo
     `moment` is Unix time. None where none is so late. A file's time is asked of a few files, then one is read. Raises
     RelayError RELAY-010 where files that may hold it are purged; SourceError, RelayError of the stream.
     """
-    files = [log.name for log in binary_logs(connection)]
-    if not files:
+    files, newest = [log.name for log in binary_logs(connection)], current_location(connection, server)
+    if not files or newest is None:
         return None
     low, high = 0, len(files)  # the last file that began before the moment, or the first
     while high - low > 1:
@@ -40,7 +40,7 @@ def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: flo
     first = Position(files[0])
     if low == 0 and first.number > 1 and _began(endpoint, server, files[0]) > moment:
         raise RelayError("RELAY-010", Where(position=str(first)), "the time is before the oldest binlog file")
-    return _first_from(endpoint, server, files[low], moment)
+    return _first_from(endpoint, server, files[low], moment, newest.position)
 
 
 def _began(endpoint: Endpoint, server: Server, file: str) -> int:
@@ -51,11 +51,16 @@ def _began(endpoint: Endpoint, server: Server, file: str) -> int:
     raise AssertionError("the stream has no end")
 
 
-def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float) -> Position | None:
+def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, newest: Position) -> Position | None:
+    """As `position_at`, from a file on. None is only said once all before `newest` is read, however long the source is
+    silent on the way."""
+    reached = Position(file)
     with closing(_stream(endpoint, server, file)) as stream:
         for piece in stream.pieces(_IDLE_SECONDS):
-            if isinstance(piece, Idle):
-                return None  # up to the newest event, none was so late
+            if not isinstance(piece, Idle):
+                reached = stream.position
+            elif reached >= newest:
+                return None
             if isinstance(piece, Events):
                 offset, data = 0, piece.data
                 while offset + HEADER_LENGTH <= len(data):

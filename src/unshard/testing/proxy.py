@@ -28,13 +28,16 @@ class FaultProxy:
         self._refusing = False
         self._cut_in: int | None = None
         self._stall_in: int | None = None
+        self._stall_behind_cut: int | None = None
         self._flip_in: int | None = None
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._cuts = 0
         threading.Thread(target=self._accept, daemon=True, name="fault proxy").start()
 
     def cut(self) -> None:
-        """Cut every connection now; new ones are let in."""
+        """Cut every connection now, also those that are just being made; new ones are let in."""
         with self._lock:
+            self._cuts += 1
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
             _drop(*pair)
@@ -71,10 +74,14 @@ class FaultProxy:
         """End a stall."""
         self._flowing.set()
 
-    def cut_after(self, count: int) -> None:
-        """Pass `count` more bytes from the server, then cut the connection that would have carried the next."""
+    def cut_after(self, count: int, *, then_stall_after: int | None = None) -> None:
+        """Pass `count` more bytes from the server, then cut the connection that would have carried the next.
+
+        With `then_stall_after` it is as if `stall_after` were called at the very moment of the cut, which no thread of
+        a test can do: what goes on behind the cut may be over before that one has seen it.
+        """
         with self._lock:
-            self._cut_in = count
+            self._cut_in, self._stall_behind_cut = count, then_stall_after
 
     def has_cut(self) -> bool:
         """Whether the cut that `cut_after` asked for has been made."""
@@ -105,11 +112,14 @@ class FaultProxy:
     def _accept(self) -> None:
         while True:
             try:
-                client, _ = self._listener.accept()
+                client, (_, port) = self._listener.accept()
+            except ConnectionAbortedError:
+                continue
             except OSError:
                 return
             self.accepted += 1
-            refused = self._refusing or not self.lets_in(client.getpeername()[1])
+            cuts = self._cuts
+            refused = self._refusing or not self.lets_in(port)
             try:
                 server = None if refused else socket.create_connection(self._target, timeout=10)
             except OSError:
@@ -121,7 +131,12 @@ class FaultProxy:
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
-                self._pairs.append((client, server))
+                cut = self._cuts != cuts  # it was let in by what held before
+                if not cut:
+                    self._pairs.append((client, server))
+            if cut:
+                _drop(client, server)
+                continue
             threading.Thread(target=self._pump, args=(client, server, False), daemon=True).start()
             threading.Thread(target=self._pump, args=(server, client, True), daemon=True).start()
 
@@ -168,6 +183,8 @@ class FaultProxy:
                 return data, False
             if self._cut_in < len(data):
                 data, self._cut_in = data[: self._cut_in], None
+                if self._stall_behind_cut is not None:
+                    self._stall_in, self._stall_behind_cut = self._stall_behind_cut, None
                 return data, True
             self._cut_in -= len(data)
             return data, False

@@ -22,7 +22,6 @@ from unshard.testing.guard import GuardedProcess
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 60.0
-_TRIES = 5
 
 
 class ServerBootError(RuntimeError):
@@ -48,7 +47,8 @@ class ThrowawayServer(ABC):
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-"))
         self.data = self.folder / "data"
         self.options = {**self.defaults, **(options or {})}
-        self.port = 0
+        self._place = _reserved()
+        self.port = int(self._place.getsockname()[1])
         self._process: GuardedProcess | None = None
         shutil.copytree(self._template(), self.data)
         if start:
@@ -70,18 +70,12 @@ class ThrowawayServer(ABC):
         return self._process.pid
 
     def start(self) -> None:
-        """Boot on the data and, after the first time, the port that it had. Raises ServerBootError."""
+        """Boot on the data and on the one port that it has for good. Raises ServerBootError."""
         if self.running:
             return
         self._release()
-        for attempt in range(_TRIES):
-            port = self.port or _free_port()
-            if self._boot(port):
-                self.port = port
-                return
-            if self.port or attempt == _TRIES - 1:
-                break
-        raise ServerBootError(f"{self.product} did not start in {self.folder}:\n{self._log_tail()}")
+        if not self._boot():
+            raise ServerBootError(f"{self.product} did not start in {self.folder}:\n{self._log_tail()}")
 
     def stop(self) -> None:
         """Shut down in good order; the data stays. Idempotent."""
@@ -100,6 +94,7 @@ class ThrowawayServer(ABC):
     def close(self) -> None:
         """End it and remove its data. Idempotent."""
         self.kill()
+        self._place.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def connection(self, database: str = "") -> Any:
@@ -158,8 +153,8 @@ class ThrowawayServer(ABC):
     def binlog_program(self) -> list[str]:
         """The command that shows this server's binlog files; arguments may follow."""
 
-    def _boot(self, port: int) -> bool:
-        """Whether a server came up on the port; False when it gave up (another process took the port)."""
+    def _boot(self) -> bool:
+        """Whether the server came up."""
         own = {
             "datadir": self.data,
             "tmpdir": self.folder,
@@ -167,9 +162,9 @@ class ThrowawayServer(ABC):
             "pid_file": self.folder / "pid",
             "log_error": self._log,
             "bind_address": "127.0.0.1",
-            "port": port,
+            "port": self.port,
         }
-        server_id = {"server_id": str(port)} | self.options
+        server_id = {"server_id": str(self.port)} | self.options
         settings = [f"--{name}={value}" for name, value in (own | server_id).items() if value != ""]
         self._process = GuardedProcess([*self._command(), "--skip-name-resolve", *as_user(), *settings], self.folder)
         deadline = time.monotonic() + BOOT_SECONDS
@@ -177,23 +172,17 @@ class ThrowawayServer(ABC):
             if self._process.ended(0.02):
                 self._release()
                 return False
-            if self._answers(port):
+            if self._answers():
                 return True
         self.kill()
         return False
 
-    def _answers(self, port: int) -> bool:
-        """Whether *our* server answers there: the port may have gone to another one in the meantime."""
+    def _answers(self) -> bool:
         try:
-            connection = MySQLdb.connect(host="127.0.0.1", port=port, user="root", connect_timeout=5)
+            MySQLdb.connect(host="127.0.0.1", port=self.port, user="root", connect_timeout=5).close()
         except MySQLdb.Error:
             return False
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT @@datadir")
-                return Path(cursor.fetchone()[0]) == self.data
-        finally:
-            connection.close()
+        return True
 
     def _release(self) -> None:
         if self._process is not None:
@@ -233,7 +222,13 @@ def as_user() -> list[str]:
     return ["--user=root"] if os.geteuid() == 0 else []
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _reserved() -> socket.socket:
+    """A socket that keeps a port from everybody but a server that is told of it, also while that one is down.
+
+    It never listens, so that connections are refused meanwhile. A server binds a port beside such a socket where both
+    have SO_REUSEADDR, as the servers here have; the system never gives it to those who ask for any port.
+    """
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", 0))
+    return place
