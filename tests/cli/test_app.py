@@ -113,8 +113,9 @@ def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
 
 @pytest.mark.server
 @pytest.mark.spark
-def test_ctrl_c_while_idle_ends_with_0(
-    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
+@pytest.mark.parametrize("line_before", ["starting Spark", "s  sync"])
+def test_ctrl_c_ends_with_0_from_the_first_line_on(
+    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str, line_before: str
 ) -> None:
     source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     write_files(tmp_path, source_server, target_server, schema)
@@ -125,7 +126,7 @@ def test_ctrl_c_while_idle_ends_with_0(
         said = []
         for line in child.stdout:
             said.append(line)
-            if line.startswith("s  sync"):
+            if line.startswith(line_before):
                 break
         child.send_signal(signal.SIGINT)
         rest = child.stdout.read()

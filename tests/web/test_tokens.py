@@ -13,7 +13,7 @@ from served import bearer, get, served, server_client, tokens
 from unshard.config.access import Role, new_token, token_hash
 from unshard.config.files import load_access
 from unshard.config.listener import LinkSecurity
-from unshard.errors import ConfigError, Where
+from unshard.errors import ClusterError, ConfigError, Where
 from unshard.web.tls import http_client
 from unshard.web.tokens import Access, Caller
 
@@ -148,3 +148,16 @@ def test_roles_cover_those_before_them() -> None:
     assert covered[Role.ADMIN] == {Role.VIEWER, Role.OPERATOR, Role.ADMIN}
     assert covered[Role.OPERATOR] == {Role.VIEWER, Role.OPERATOR}
     assert all(covered[role] == {role} for role in (Role.VIEWER, Role.WORKER, Role.MASTER))
+
+
+@pytest.mark.parametrize("text", ["", "token: unshard_x", "unshard_x\nfor the token-file", "unshard_\N{EN DASH}x"])
+def test_a_file_that_holds_more_than_the_token_is_told_without_what_it_holds(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "ann.token"
+    path.write_text(text, encoding="utf-8")
+    with (
+        http_client(LinkSecurity(token=f"file:{path}"), "http://127.0.0.1:9", seconds=1) as client,
+        pytest.raises(ClusterError, match="CLUSTER-095") as caught,
+    ):
+        client.get("/status")
+    assert "unshard_" not in str(caught.value)
+    assert str(path) in str(caught.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -57,26 +57,30 @@ def run_task(
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configs = plan_subtasks(task, sources)
     configure(replace(log or LogSettings(), file=log_file))
-    console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
-    _check(task, configs, console)
-    if remove_meta:
-        forget(configs[0])
-        _check(task, configs, console)  # now as a task that begins
-    with closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
-        console.print("starting Spark", highlight=False)
-        engine.session(task.spark)
+    stop = Event()
+    with _signals(stop, console) as listen, closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
+        console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
+        _check(task, configs, console)
+        if remove_meta and not stop.is_set():
+            forget(configs[0])
+            _check(task, configs, console)  # now as a task that begins
+        if not stop.is_set():
+            console.print("starting Spark", highlight=False)
+            engine.session(task.spark)
+            listen()  # pyspark has put a handler of its own into place
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
-        crew = Crew(configs, texts, builder(engine.session), wait_on_stop, resumes=auto_resume)
-        with _signals(crew.stop, console), crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
-            show(console, crew.readings, crew.ended)
-        try:
-            crew.join()
-        except UnshardError as error:
-            error.values.setdefault("task_file", shlex.quote(str(task_path)))
-            raise
+        crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
+        if not stop.is_set():
+            with crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
+                show(console, crew.readings, crew.ended)
+            try:
+                crew.join()
+            except UnshardError as error:
+                error.values.setdefault("task_file", shlex.quote(str(task_path)))
+                raise
     for source in crew.broken_off():
         console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")
-    console.print("finished" if not crew.stop.is_set() else "stopped; the same command goes on from here")
+    console.print("finished" if not stop.is_set() else "stopped; the same command goes on from here")
 
 
 @contextmanager
@@ -117,18 +121,26 @@ def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console)
 
 
 @contextmanager
-def _signals(stop: Event, console: Console) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; a second one takes the usual effect, and loses nothing either."""
+def _signals(stop: Event, console: Console) -> Iterator[Callable[[], None]]:
+    """SIGINT and SIGTERM set `stop`; a second one takes the usual effect, and loses nothing either. Gives the way to
+    listen again where another handler has taken the place.
+
+    Around the start and the end too: a JVM whose parent is interrupted while it starts may stay for ever.
+    """
 
     def ask(number: int, frame: object) -> None:
         del frame
         stop.set()
-        console.print("stopping: finishing the batch in hand")
+        console.print("stopping: finishing what is in hand; once more breaks it off")
         signal.signal(number, signal.default_int_handler)
+
+    def listen() -> None:
+        for number in () if stop.is_set() else kept:
+            signal.signal(number, ask)
 
     kept = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield listen
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)

@@ -25,6 +25,10 @@ ACCESS: dict[str, Entry] = {
         "the caller is not known",
         "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token-file FILE",
     ),
+    "CLUSTER-095": Entry(
+        "what {place} holds is no token: a token is one word",
+        "write what stands behind `token:` in the output of `unshard ctl token` there, and nothing else",
+    ),
     "CLUSTER-054": Entry(
         "{caller} has the role {role}; this needs {needed}", "use a token with that role, or have the role changed"
     ),

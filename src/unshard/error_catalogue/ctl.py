@@ -12,8 +12,9 @@ CTL: dict[str, Entry] = {
     ),
     "CLUSTER-041": Entry(
         "no master can be reached at {masters}",
-        "look whether the masters run, and whether --master-addr and the TLS files are right; a cluster that has just "
-        "lost its leader has another within seconds: try again",
+        "look whether the masters run and whether --master-addr is right. A master with TLS hangs up on those who come "
+        "without --ssl-ca, one that asks for client certificates without --ssl-cert and --ssl-key too. A cluster that "
+        "has just lost its leader has another within seconds: try again",
         retryable=True,
     ),
     "CLUSTER-042": Entry(

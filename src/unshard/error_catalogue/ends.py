@@ -20,7 +20,7 @@ CONFIG: dict[str, Entry] = {
         "correct the line named above; indent with spaces, and put values that begin with * & ! % @ ` in quotes",
     ),
     "CONFIG-004": Entry(
-        "the password `{reference}` cannot be read",
+        "the password or token `{reference}` cannot be read",
         "set that environment variable or make that file readable where `unshard` starts",
     ),
     "CONFIG-005": Entry(

@@ -7,6 +7,7 @@ half of a pair is there, the other not yet) leaves the last good one in force.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -111,14 +112,21 @@ def http_client(security: LinkSecurity, base_url: str = "", *, seconds: float = 
     )
 
 
+_ONE_WORD = re.compile(r"[!-~]+")
+
+
 class _TokenAuth(httpx.Auth):
-    """Shows the token, as it is at that moment."""
+    """Shows the token, as it is at that moment. Raises ConfigError CONFIG-004 and ClusterError CLUSTER-095."""
 
     def __init__(self, security: LinkSecurity) -> None:
         self._reference = security.token
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = f"Bearer {read_secret(self._reference)}"
+        token = read_secret(self._reference)
+        if not _ONE_WORD.fullmatch(token):  # httpx would show it in its error
+            place = self._reference if self._reference.startswith(("env:", "file:")) else "token"
+            raise ClusterError("CLUSTER-095", values={"place": place})
+        request.headers["Authorization"] = f"Bearer {token}"
         yield request
 
 
