@@ -65,6 +65,11 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     now += 1000.0  # the lease is over, and no beat was heard
     with pytest.raises(ClusterError, match="CLUSTER-001"):
         assert rig.master.cluster.state
+    with monkeypatch.context() as full:
+        full.setattr(rig.master.election, "step", without_room)
+        rig.master.step()
+        with pytest.raises(ClusterError, match="database or disk is full"):
+            assert rig.master.cluster.state
     rig.master.step()
     spare.beat()
     assert rig.master.cluster.state.bounds == bounds and rig.master.election.epoch == 1
@@ -73,6 +78,10 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     rig.master.step()
     assert rig.master.cluster.state.bounds == bounds
     assert worker.order is not None and worker.order.epoch == bounds["a"].epoch
+
+
+def without_room() -> None:
+    raise ClusterError("CLUSTER-003", cause="database or disk is full")
 
 
 def test_a_worker_that_is_forgotten_while_it_is_asked(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,8 @@ def test_the_newest_lines_of_a_long_log(tmp_path: Path, monkeypatch: pytest.Monk
         file.write(b'{"torn')
     assert [line["who"] for line in log.newest(4)] == ["ö47", "ö48", "ö49"]
     assert len(log.newest(1000)) == 50
+    log.refused({"who": "behind it"}, "GET /", "no")
+    assert [line["who"] for line in log.newest(3)] == ["ö49", "behind it"]
     (tmp_path / "audit.log").unlink()
     assert log.newest(4) == []
 

@@ -31,6 +31,8 @@ class Cluster:
         self._fresh = True
         self._lock = RLock()
         self._held: frozenset[str] = frozenset()
+        self.trouble = ""
+        """Why this master's last look at the lease came to nothing."""
 
     @property
     def state(self) -> State:
@@ -122,7 +124,7 @@ class Cluster:
         if not epoch:
             leader = self.election.leader
             if leader is None or leader.name == self.election.name:
-                raise ClusterError("CLUSTER-001")
+                raise ClusterError("CLUSTER-001", cause=self.trouble)
             raise ClusterError("CLUSTER-002", values={"leader": leader.name, "addr": leader.addr})
         term = (epoch, self.election.terms)
         if term != self._loaded:

@@ -134,10 +134,12 @@ class Master:
         """One look at the lease and at the workers. What fails is logged: the next look is soon."""
         try:
             self.election.step()
+            self.cluster.trouble = ""
             if self.election.epoch:
                 self.cluster.seat()
         except UnshardError as error:
-            logger("master").error("step failed", **error.to_dict())
+            self.cluster.trouble = f"{error.message}: {error.cause}"
+            logger("master").error("step failed", sampled=True, **error.to_dict())
         except Exception:  # noqa: BLE001 - a bug must not end the thread: the process would serve on and never lead
             logger("master").error("step failed by a bug", exc_info=True)
         epoch, self._led = self._led, self.election.epoch

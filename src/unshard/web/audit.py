@@ -92,9 +92,9 @@ class AuditLog:
     def _append(self, text: str) -> None:
         with self._lock:
             try:
-                file = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                file = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 try:
-                    data = text.encode()
+                    data = _behind(file) + text.encode()
                     if os.write(file, data) < len(data):
                         raise OSError(None, "the disk is full")
                     os.fsync(file)
@@ -103,6 +103,12 @@ class AuditLog:
             except OSError as error:
                 values = {"file": self._file}
                 raise ClusterError("CLUSTER-058", cause=error.strerror or "", values=values) from None
+
+
+def _behind(file: int) -> bytes:
+    """What ends the line before, where a full disk has torn it; else that one and the next would both be lost."""
+    size = os.fstat(file).st_size
+    return b"\n" if size and os.pread(file, 1, size - 1) != b"\n" else b""
 
 
 def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> dict[str, Any]:
