@@ -160,6 +160,16 @@ def test_a_request_that_may_be_under_way_goes_to_no_other_master(master: Any, ot
     assert other.verbs == ["stop-task"] and master.asked == []
 
 
+def test_what_only_looks_goes_on_where_the_leader_went_with_it_and_a_change_does_not(master: Any, other: Any) -> None:
+    gone = {"result": False, "msg": "CLUSTER-087: gone", "error_code": "CLUSTER-087"}
+    other.answers |= dict.fromkeys(("query-status", "stop-task"), (504, gone))
+    addresses = f"{other.address},{master.address}"
+    assert ctl("query-status", "--master-addr", addresses).exit_code == 0
+    done = ctl("stop-task", "x", "--master-addr", addresses)
+    assert done.exit_code == 1 and "CLUSTER-087: gone" in done.stdout
+    assert master.verbs == ["query-status"]
+
+
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1:1", "http://[::1", "127.0.0.1:port"])
 def test_an_address_that_is_none_is_wrong_use(master: Any, address: str) -> None:
     del master

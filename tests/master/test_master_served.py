@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from cluster_rig import FakeWorker, source_text, task_text
@@ -16,7 +19,8 @@ from unshard.api.orders import Beat, Orders
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.election import Leader
-from unshard.web import master_link
+from unshard.web import leader, master_link
+from unshard.web.alive import answer_of
 from unshard.web.master_link import HttpMasterLink
 
 
@@ -62,6 +66,41 @@ def test_nobody_waits_for_a_frozen_leader(tmp_path: Path) -> None:
             link.beat(Beat(name="w1", addr="w1:8262"))
         link.close()
         assert caught.value.code == "CLUSTER-022"
+
+
+@pytest.mark.parametrize("freezes", [False, True])
+def test_a_leader_that_goes_with_a_request_in_hand_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, freezes: bool
+) -> None:
+    """Told as "no leader", another master would be asked to do it once more."""
+    monkeypatch.setattr(leader, "answer_of", partial(answer_of, every=0.05, most=2, seconds=0.2))
+    taken, over = Event(), Event()
+
+    class Dying(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            if not taken.is_set():
+                self.send_response(405)
+                self.end_headers()
+            elif freezes:
+                over.wait(60)
+
+        def do_POST(self) -> None:
+            taken.set()
+            if freezes:
+                over.wait(60)
+
+    url = f"sqlite:///{tmp_path / 'm.db'}"
+    dying = ThreadingHTTPServer(("127.0.0.1", 0), Dying)
+    Thread(target=dying.serve_forever, daemon=True).start()
+    try:
+        with served(url, "one", lease=60.0), served(url, "two", lease=60.0) as two:
+            two.master.election.leader = Leader("one", f"127.0.0.1:{dying.server_address[1]}")
+            answer = two.client.post("/apis/v1alpha1/ctl/stop-task", json={"name": "t"}, timeout=60.0)
+            assert taken.is_set() and answer.status_code == 504 and answer.json()["error_code"] == "CLUSTER-087"
+    finally:
+        over.set()
+        dying.shutdown()
+        dying.server_close()
 
 
 def test_a_worker_waits_for_a_silent_master_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
@@ -12,11 +13,12 @@ import httpx
 from unshard.api.verbs import PATH, Request
 from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError
-from unshard.web.alive import ALIVE_SECONDS, silence_of
+from unshard.web.alive import ALIVE_SECONDS, UNASKED, answer_of, silence_of
 from unshard.web.tls import http_client
 
 _NOT_NOW = frozenset({502, 503})
 _NO_LEADER = frozenset({"CLUSTER-001", "CLUSTER-002"})
+_UNDER_WAY = frozenset({"CLUSTER-087"})
 
 
 class _PassedOver(Exception):
@@ -57,19 +59,19 @@ class MasterClient:
                 silence = silence_of(client, min(self.seconds, ALIVE_SECONDS))
                 if silence:
                     raise _PassedOver(silence)
-                response = client.post(f"{PATH}/{request.verb}", json=body)
+                response = answer_of(client, partial(client.post, f"{PATH}/{request.verb}", json=body))
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             cause = f"--master-addr takes host:port or a URL, not {address}: {error}"
             raise ClusterError("CLUSTER-047", cause=cause) from None
         except httpx.HTTPError as error:
             told = str(error) or type(error).__name__
-            unasked = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
             broken = not isinstance(error, httpx.TimeoutException)
-            if unasked or (broken and request.role == "viewer"):  # it has changed nothing
+            if isinstance(error, UNASKED) or (broken and request.role == "viewer"):  # it has changed nothing
                 raise _PassedOver(told) from None
             values = {"master": address, "seconds": f"{self.seconds:g}", "verb": request.verb}
             raise ClusterError("CLUSTER-045", cause=told, values=values) from None
-        if response.status_code in _NOT_NOW or _code(response) in _NO_LEADER:
+        passed_over = _NO_LEADER if request.role != "viewer" else _NO_LEADER | _UNDER_WAY
+        if response.status_code in _NOT_NOW or _code(response) in passed_over:
             raise _PassedOver(_told(response))
         return _answer(address, response)
 

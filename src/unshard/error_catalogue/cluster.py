@@ -18,6 +18,10 @@ MASTER: dict[str, Entry] = {
         "ask again: a master that follows passes requests on to the one that leads",
         retryable=True,
     ),
+    "CLUSTER-087": Entry(
+        "the leading master at {address} took the request and gave no answer",
+        "it may have been carried out, or may still be: look with `unshard ctl query-status` before you give it again",
+    ),
     "CLUSTER-003": Entry(
         "the master's database can't be used",
         "look at the database that `store` of the master's file names: whether it is up, and the account may create "

@@ -6,10 +6,22 @@ tells.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from queue import Empty, Queue
+from threading import Thread
+
 import httpx
 
 ALIVE_SECONDS = 2.0
 """How long an answer may take; its server gives it without a thread or a database."""
+
+
+LOOK_SECONDS = 3.0
+SILENT_LOOKS = 5
+"""How often in a row a process that is at work on a request may give no sign of life."""
+
+UNASKED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Errors of a request that has not reached anybody."""
 
 
 def silence_of(client: httpx.Client, seconds: float = ALIVE_SECONDS) -> str:
@@ -24,3 +36,37 @@ def silence_of(client: httpx.Client, seconds: float = ALIVE_SECONDS) -> str:
     except (httpx.NetworkError, httpx.ProtocolError) as error:
         return str(error) or type(error).__name__
     return ""
+
+
+def answer_of(
+    client: httpx.Client,
+    ask: Callable[[], httpx.Response],
+    every: float = LOOK_SECONDS,
+    most: int = SILENT_LOOKS,
+    seconds: float = ALIVE_SECONDS,
+) -> httpx.Response:
+    """What `ask` gives, which puts a request to the process by that client; looked after while it takes its time.
+
+    Raises what `ask` raises; httpx.ReadTimeout where the process freezes meanwhile: the request may be under way.
+    """
+    told: Queue[httpx.Response | Exception] = Queue()
+
+    def work() -> None:
+        try:
+            told.put(ask())
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            told.put(error)
+
+    Thread(target=work, name="request", daemon=True).start()
+    silent = 0
+    while True:
+        try:
+            found = told.get(timeout=every)
+        except Empty:
+            silent = silent + 1 if silence_of(client, seconds) else 0
+            if silent >= most:
+                raise httpx.ReadTimeout("it has stopped to give any sign of life") from None
+            continue
+        if isinstance(found, Exception):
+            raise found
+        return found

@@ -15,6 +15,7 @@ _STATUS = {
     "CLUSTER-058": 503,
     "CLUSTER-059": 422,
     "CLUSTER-060": 403,
+    "CLUSTER-087": 504,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from unshard.errors import ClusterError
 from unshard.master.election import Election
-from unshard.web.alive import silence_of
+from unshard.web.alive import UNASKED, answer_of, silence_of
 from unshard.web.guard import GuardedRoute
 from unshard.web.master_link import ANSWER_SECONDS, BEAT_PATH
 from unshard.web.tokens import CALLER, Caller
@@ -71,9 +72,13 @@ def _pass_on(request: Request, addr: str, body: bytes) -> Response:
     try:
         if not silence:
             seconds = _BEAT_SECONDS if beat else LONGEST_SECONDS
-            answer = client.request(request.method, url, content=body, headers=headers, timeout=seconds)
+            options: dict[str, Any] = {"content": body, "headers": headers, "timeout": seconds}
+            send = partial(client.request, request.method, url, **options)
+            answer = send() if beat else answer_of(client, send)
     except httpx.HTTPError as error:
         silence = str(error) or type(error).__name__
+        if not beat and not isinstance(error, UNASKED):  # whoever asks another master would have it done twice
+            raise ClusterError("CLUSTER-087", cause=silence, values={"address": addr}) from None
     if silence:
         raise ClusterError("CLUSTER-001", cause=f"{addr}, which led last, does not answer: {silence}")
     shown = {name: answer.headers[name] for name in ("content-type",) if name in answer.headers}
