@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from threading import Event, Timer
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig
@@ -11,15 +12,19 @@ from unshard.errors import ClusterError, Where
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
+from unshard.retry import given_up_by
 from unshard.source.by_time import position_at
+from unshard.target.fence import fenced
 from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
+from unshard.target.receipts import claim
 from unshard.target.recorded import read_recorded
 from unshard.target.shard_locks import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
 AtTime = Callable[[SubtaskConfig, str], MetaConfig]
 Leave = Callable[[SubtaskConfig, Sequence[str]], object]
+PATIENCE_SECONDS = 20.0
 
 
 def forget(config: SubtaskConfig) -> tuple[str, ...]:
@@ -29,18 +34,26 @@ def forget(config: SubtaskConfig) -> tuple[str, ...]:
 
 
 def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
-    """Let no sharding DDL of the task wait for these sources any more. Idempotent. Raises TargetError.
+    """Let no sharding DDL of the task wait for these sources any more, and none of them write late. Idempotent.
 
-    `config`: a subtask of the task, of any source.
+    A worker that was frozen or cut off when its source was stopped can do nothing in the target behind this.
+    `config`: a subtask of the task, of any source. Raises TargetError, also while the target works at a DDL of theirs.
     """
     meta = MetaTables(config.meta_schema, config.name)
-    with session(to_endpoint(config.target), "target") as connection:
-        meta.create(connection)
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN")
+    too_long = Event()
+    timer = Timer(PATIENCE_SECONDS, too_long.set)
+    timer.start()
+    try:
+        with session(to_endpoint(config.target), "target") as connection, given_up_by(too_long):
+            meta.create(connection)
             for source in sources:
-                forget_source(cursor, meta, source)
-            cursor.execute("COMMIT")
+                epoch = claim(connection, meta, source).epoch
+                with fenced(connection, meta, source, epoch), connection.cursor() as cursor:
+                    cursor.execute("BEGIN")
+                    forget_source(cursor, meta, source)
+                    cursor.execute("COMMIT")
+    finally:
+        timer.cancel()
 
 
 def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
