@@ -55,6 +55,7 @@ clean: ## remove everything that was built, .venv too
 	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.libraries: requirements.lock tools/python tools/system-packages
+	@echo "setting up, some minutes the first time: Python libraries into $(VENV)"
 	@set -e; python=$$(tools/python); tools/system-packages "$$python"; \
 	test -x $(BIN)/python || "$$python" -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
@@ -65,9 +66,11 @@ $(VENV)/.package: pyproject.toml setup.py $(VENV)/.libraries
 	@touch $@
 
 $(VENV)/.kernels: $(KERNELS) $(VENV)/.package
+	@echo "setting up: compiled kernels"
 	@$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
 $(VENV)/.class-archive: $(VENV)/.package | $(VENV)/.kernels
+	@echo "setting up: Spark's classes, for quick starts"
 	@$(BIN)/python -m unshard.spark.class_archive
 	@touch $@
