@@ -118,7 +118,7 @@ def test_large_transactions_arrive_in_slices(
     with run:
         with at_work(*shapes.works):
             run.reach("sync")
-            commit_more(*shapes.works, transactions=TRANSACTIONS)
+            commit_more(*shapes.works, transactions=TRANSACTIONS // 2)
             much.set()
         run.catch_up()
         shapes.assert_equal(target_server)
