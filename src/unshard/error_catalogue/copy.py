@@ -119,4 +119,11 @@ LOAD: dict[str, Entry] = {
         "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL max_error_count ="
         " 65535 there; then start again",
     ),
+    "LOAD-022": Entry(
+        "unique key {key} of the target's table {target} refuses a row, and not all tables merged there have that key:"
+        " with it {have}; without it {lack}",
+        "if the value that the cause names may be there twice, `ALTER TABLE {target} DROP KEY {key}` on the target and"
+        " start again: the load goes on, and the shards' DDL adds the key where they have it in the end. Else make the"
+        " values differ in the source, and begin anew",
+    ),
 }

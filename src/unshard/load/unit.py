@@ -14,9 +14,10 @@ from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
 from unshard.dump.unit import RunTasks
-from unshard.errors import LoadError, Where
+from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
+from unshard.load.duplicates import unlike_keys
 from unshard.load.foreign import read_foreign
 from unshard.load.structure import Route, Rules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
@@ -164,7 +165,10 @@ class LoadUnit:
             for share in dealt
         ]
         for outcome in self._run_tasks(payloads, load_files):
-            disclose(outcome)
+            try:
+                disclose(outcome)
+            except UnshardError as error:
+                raise unlike_keys(error, ways) from error
 
     def _check_finished(self, connection: Any) -> None:
         left = [name for name, state in self._tables.states(connection).items() if not state.finished]
