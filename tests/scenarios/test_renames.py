@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from operated import ctl, go_on, stopped_run
 from task_runs import TaskFiles, TaskRun
 from unshard.errors import DdlError
 from unshard.model.table import TableName
@@ -70,9 +72,16 @@ def test_nothing_is_lost_across_the_rules(
     rows_left = target_server.query(f"SELECT * FROM {schema}.shut_log ORDER BY id")
     assert rows_left == [(1, "old"), (2, "old")]
     assert target_server.query(f"SELECT * FROM {schema}.shut_log2") == [(2, "new")]
-    source_server.run(f"RENAME TABLE {schema}.shut_log TO {schema}.back")
-    run = TaskRun(files, spark).start()
-    error = run.error()
-    run.crew.stop.set()
+    back = TableName(schema, "back")
+    source_server.run(f"RENAME TABLE {schema}.shut_log TO {back}", f"INSERT INTO {back} VALUES (4, 'in the copy too')")
+    error = stopped_run(files, spark)
     assert isinstance(error, DdlError) and error.code == "DDL-011"
     assert f"{schema}.shut_log" in str(error)
+    target_server.run(f"CREATE TABLE {back} LIKE {schema}.shut_log")
+    for row in source_server.query(f"SELECT * FROM {back}"):
+        target_server.run(f"INSERT INTO {back} VALUES {row}")
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1")
+    go_on(replace(files, syncer={"safe-mode": True}).write(), spark)
+    source_server.run(f"ALTER TABLE {back} ADD COLUMN c INT", f"INSERT INTO {back} VALUES (5, 'later', 1)")
+    go_on(files.write(), spark)
+    assert_equal([(source_server, back)], (target_server, back))

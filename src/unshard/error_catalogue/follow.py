@@ -243,9 +243,10 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-011": Entry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
-        "copy that table to the target under its new name, leave the statement out, "
-        "`unshard ctl binlog skip {task_file} -s {source_id}`, and run with `safe-mode: true` until "
-        "the place of the copy is passed; or let both names through, or neither, and start anew",
+        "copy that table as it is now to the target under its new name, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, and start with `safe-mode: true` under `syncers`: "
+        "changes that the copy has already do no harm then. Take it off when the task has come past the copy. Or let "
+        "both names through, or neither, and start anew",
     ),
     "DDL-012": Entry(
         "the target has a table {table} already, a name that the statement gives to another: {statement}",

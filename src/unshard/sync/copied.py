@@ -19,7 +19,7 @@ from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.sync.failover import IDLE_SECONDS
+from unshard.sync.failover import ANY, IDLE_SECONDS
 from unshard.sync.follow import Ddl, Relay, next_work
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.journal import Journal
@@ -43,16 +43,16 @@ def copied_ddl(
     places = {name: state.location.position for name, state in start.tables.items() if state.location is not None}
     after = {name: place for name, place in places.items() if place > start.location.position}
     met: dict[TableName, tuple[tuple[Parsed, ...], ...]] = {}
+    if after and not _await(relay, ANY, stop):
+        return None
     if after and relay.upstream == journal.upstream():
         tracker = SchemaTracker(statements.tracker.place)
         tracker.begin(tables)
         rules = replace(statements.rules, online=OnlineDdl(statements.rules.online.tables))
         reader = StatementReader(statements.source, statements.traits, tracker, rules, statements.events)
         end, at = max(after.values()), start.location
-        while not relay.wait_for(end, IDLE_SECONDS):
-            relay.check()
-            if stop.is_set():
-                return None
+        if not _await(relay, end, stop):
+            return None
         while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
             if isinstance(work, Ddl) and journal.operator_in(work.begin, work.end.position) is None:
                 for name, parts in _met(work, reader, after, groups):
@@ -66,6 +66,15 @@ def copied_ddl(
         target = groups.rules.route(name)
         furthest[target] = max(furthest.get(target, 0), len(found))
     return Copied(met, groups.copies(furthest))
+
+
+def _await(relay: Relay, position: Position, stop: Event) -> bool:
+    """Wait until the relay's log is known and has come to `position`; False: stopped first."""
+    while not relay.wait_for(position, IDLE_SECONDS):
+        relay.check()
+        if stop.is_set():
+            return False
+    return True
 
 
 def _met(
