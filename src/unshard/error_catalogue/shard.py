@@ -85,6 +85,14 @@ SHARD: dict[str, Entry] = {
         " hand what the sources have. Until then move no rows between shards. If shards share key values, add"
         " a column mapping (`partition id`) or route them apart",
     ),
+    "SHARD-031": Entry(
+        "a change that waited for a sharding DDL meets a row of another shard with the same key, which was written to"
+        " {target} behind it: both shards have the row, or the change gives a key away that another shard has now",
+        "see which shard is to have the row, and delete it in the others; let the source pass with"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`, and when `unshard ctl shard-ddl-lock TASK` shows the"
+        " lock no more, make the rows of this statement in the target by hand what the sources have. If shards share"
+        " key values, add a column mapping (`partition id`) or route them apart",
+    ),
     "SHARD-029": Entry(
         "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
         "run the DDL on all shards of all sources, then remove the dumps, the merged table and the task's rows in"

@@ -27,8 +27,9 @@ class TableState:
     caller's own about it, in JSON: what a later table of the name is unlike.
 
     `since` is where what is re-synced now began: the log is needed from there on, for a prepared transaction may begin
-    before `behind` and end after it. `passed` are statements met while it was held that are not for the target, and
-    that nobody waits for.
+    before `behind` and end after it; a table that is done with keeps it while others of the group are not. `passed` are
+    statements met while it was held that are not for the target, and that nobody waits for. `earlier` are those of both
+    kinds that lie before all that is held of the table now, and not before what is held of the group.
     """
 
     sequence: ShardingSequence = field(default_factory=ShardingSequence)
@@ -37,6 +38,7 @@ class TableState:
     last: Form | None = None
     passed: tuple[DdlItem, ...] = ()
     since: Location | None = None
+    earlier: tuple[DdlItem, ...] = ()
 
     @property
     def held_from(self) -> Location | None:
@@ -57,7 +59,8 @@ class TableState:
 
     def next_behind(self, place: Position) -> DdlItem | None:
         """The first statement at or behind a place: what the table's changes before it were written to."""
-        later = [item for item in (*self.sequence.items, *self.passed) if item.begin.position >= place]
+        met = (*self.sequence.items, *self.passed, *self.earlier)
+        later = [item for item in met if item.begin.position >= place]
         return min(later, key=lambda item: _position(item.begin), default=None)
 
     def until(self, at: Location) -> Location:
@@ -73,21 +76,24 @@ class TableState:
             return self
         reached = max(self.behind, upto, key=_position)
         done = _position(reached) >= _position(self.until(at))
-        passed = tuple(item for item in self.passed if _position(item.begin) >= _position(reached))
-        if done:
-            return replace(self, behind=None, since=None, passed=passed if self.sequence.items else ())
-        return replace(self, behind=reached, passed=passed)
+        ahead = reached if self.sequence.items or not done else at
+        passed = tuple(item for item in self.passed if _position(item.begin) >= _position(ahead))
+        earlier = (*self.earlier, *(item for item in self.passed if item not in passed))
+        return replace(self, behind=None if done else reached, passed=passed, earlier=earlier)
 
     @property
     def places(self) -> tuple[Location, ...]:
         """All that is on record of the log."""
-        edges = [place for item in (*self.sequence.items, *self.passed) for place in (item.begin, item.end)]
+        met = (*self.sequence.items, *self.passed, *self.earlier)
+        edges = [place for item in met for place in (item.begin, item.end)]
         return (*edges, *(place for place in (self.behind, self.gone, self.since) if place is not None))
 
     def moved(self, to: Moved) -> TableState:
         behind, gone, since = (to(place) if place else None for place in (self.behind, self.gone, self.since))
-        items, passed = (tuple(item.moved(to) for item in kept) for kept in (self.sequence.items, self.passed))
-        return replace(self, sequence=ShardingSequence(items), behind=behind, gone=gone, passed=passed, since=since)
+        kinds = (self.sequence.items, self.passed, self.earlier)
+        items, passed, earlier = (tuple(item.moved(to) for item in kept) for kept in kinds)
+        sequence = ShardingSequence(items)
+        return replace(self, sequence=sequence, behind=behind, gone=gone, since=since, passed=passed, earlier=earlier)
 
     def to_dict(self) -> Form:
         return {
@@ -97,13 +103,15 @@ class TableState:
             "since": place_form(self.since) if self.since else None,
             "last": self.last,
             "passed": [item.to_dict() for item in self.passed],
+            "earlier": [item.to_dict() for item in self.earlier],
         }
 
     @classmethod
     def from_dict(cls, form: Form) -> TableState:
         behind, gone, since = (place_of(form[n]) if form.get(n) else None for n in ("behind", "gone", "since"))
-        items, passed = (tuple(map(DdlItem.from_dict, form.get(name, ()))) for name in ("items", "passed"))
-        return cls(ShardingSequence(items), behind, gone, form.get("last"), passed, since)
+        kinds = ("items", "passed", "earlier")
+        items, passed, earlier = (tuple(map(DdlItem.from_dict, form.get(name, ()))) for name in kinds)
+        return cls(ShardingSequence(items), behind, gone, form.get("last"), passed, since, earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +202,13 @@ class ShardingGroup:
         return self._with(table, state.met(item))
 
     def pass_by(self, table: TableName, item: DdlItem) -> ShardingGroup:
-        """The table has met a statement that nobody waits for; it matters where changes before it are held."""
+        """The table has met a statement that nobody waits for; it matters where changes of the group are held."""
         state = self.tables[table]
-        return self if state.idle else self._with(table, replace(state, passed=(*state.passed, item)))
+        if not self.unresolved:
+            return self
+        if state.idle:
+            return self._with(table, replace(state, earlier=(*state.earlier, item)))
+        return self._with(table, replace(state, passed=(*state.passed, item)))
 
     def add(self, table: TableName, at: Location, met: int = 0) -> ShardingGroup:
         """A table was created, `at` the end of its CREATE, with the structure behind the first `met` items.
@@ -264,6 +276,7 @@ class ShardingGroup:
         for name, state in self.tables.items():
             first, *rest = state.sequence.items
             after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end, since=first.end)
+            after = replace(after, earlier=(*state.earlier, first))
             tables[name] = after.resynced(first.end, at)
         return replace(self, tables=_kept(tables), resolved=self.resolved + 1, reported=False)
 
@@ -287,8 +300,21 @@ class ShardingGroup:
 
 
 def _kept(tables: Mapping[TableName, TableState]) -> dict[TableName, TableState]:
-    """Without dropped tables of which nothing is held any more."""
-    return {name: state for name, state in tables.items() if state.gone is None or not state.idle}
+    """Without dropped tables of which nothing is held any more, and without what lies before all that is held."""
+    needed = (state.needs_log_from for state in tables.values())
+    first = min((place for place in needed if place is not None), key=_position, default=None)
+    kept = {name: state for name, state in tables.items() if state.gone is None or not state.idle}
+    resyncs = any(state.behind is not None for state in tables.values())
+    return {name: _from(state, first, resyncs=resyncs) for name, state in kept.items()}
+
+
+def _from(state: TableState, first: Location | None, *, resyncs: bool) -> TableState:
+    """What of the state is needed where the log is needed from `first` on."""
+    if first is None:
+        return replace(state, since=None, earlier=())
+    since = max(state.since, first, key=_position) if state.since is not None and resyncs else None
+    earlier = tuple(item for item in state.earlier if _position(item.begin) >= _position(first))
+    return replace(state, since=since, earlier=earlier)
 
 
 def _position(place: Location) -> tuple[int, int]:

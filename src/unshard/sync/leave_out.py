@@ -30,7 +30,7 @@ from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.journal import Journal
-from unshard.sync.left_out import LeftOut, Seqs, Stage, runs
+from unshard.sync.left_out import LeftOut, Moved, Seqs, Stage, runs
 from unshard.target.operators import Op, Operator
 
 Held = Mapping[TableName, Location]
@@ -41,7 +41,8 @@ _CODE_AT, _LENGTH_AT = 4, 9
 
 def as_kept(tables: Sequence[TablePlan], kept: dict[str, Any]) -> tuple[TablePlan, ...]:
     """The tables of an open batch with what its plan leaves out of them from its beginning on."""
-    return _filtered(tables, tuple((first, last) for first, last in kept.get("left_out", ())))
+    left_out, moved = (tuple((first, last) for first, last in kept.get(name, ())) for name in ("left_out", "moved"))
+    return _filtered(_filtered(tables, LeftOut(left_out)), Moved(moved))
 
 
 def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journal: Journal, held: Held) -> BatchPlan:
@@ -54,7 +55,12 @@ def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journa
         return plan
     done = meant.keys() - _needed_again(work, operators, held)
     journal.used = {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
-    return replace(plan, tables=_filtered(plan.tables, _all(meant)), operators=tuple(meant))
+    return replace(plan, tables=_filtered(plan.tables, LeftOut(_all(meant))), operators=tuple(meant))
+
+
+def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
+    """A new batch of a re-sync without those changes, of rows that have moved between shards."""
+    return replace(plan, tables=_filtered(plan.tables, Moved(seqs)))
 
 
 def take_up(
@@ -162,10 +168,10 @@ def _span(work: Rows, offset: int) -> tuple[int, int, frozenset[TableName]]:
     return start, end, tables
 
 
-def _filtered(tables: Sequence[TablePlan], seqs: Seqs) -> tuple[TablePlan, ...]:
-    if not seqs:
+def _filtered(tables: Sequence[TablePlan], rule: LeftOut | Moved) -> tuple[TablePlan, ...]:
+    if not rule.seqs:
         return tuple(tables)
-    return tuple(replace(table, filters=(LeftOut(seqs), *table.filters)) for table in tables)
+    return tuple(replace(table, filters=(rule, *table.filters)) for table in tables)
 
 
 def _all(meant: dict[int, Seqs]) -> Seqs:

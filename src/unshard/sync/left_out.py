@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from unshard.model.table import Table
 
-RULE = "operator"
-"""What the ledger counts them under."""
+RULE, MOVED = "operator", "moved between shards"
+"""What the ledger counts them under; the second for `Moved`."""
 
 Seqs = tuple[tuple[int, int], ...]
 """Numbers of changes, as (first, last) of each run of them."""
@@ -45,6 +45,21 @@ class LeftOut:
         """Both images of an UPDATE have one number."""
         del table, absent
         return within(images.column(1).to_numpy(zero_copy_only=False), self.seqs)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The same rule for changes that are read again behind a sharding DDL, of rows that have gone to another shard."""
+
+    seqs: Seqs
+
+    @property
+    def rule(self) -> str:
+        return MOVED
+
+    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
+        """Both images of an UPDATE have one number."""
+        return LeftOut(self.seqs).dropped(table, images, absent)
 
 
 @dataclass(frozen=True, slots=True)

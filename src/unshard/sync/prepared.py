@@ -23,7 +23,7 @@ from unshard.binlog.mapped import mapped
 from unshard.binlog.xa import Prepared
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
-from unshard.sync.follow import Complete, Log, Prepare, Rows, next_work
+from unshard.sync.follow import Complete, Log, Prepare, Rows, Work, next_work
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
@@ -102,6 +102,23 @@ def look_back(log: Log, work: Complete, source: str, since: Position | None = No
             return _there(found, work, source)
         file = _before(file)
     return None
+
+
+def rows_behind(work: Work, log: Log, since: Position, source: str) -> Rows | None:
+    """The rows of a stretch that is read again, or of a prepared transaction whose commit it is.
+
+    `since` is where what is read again begins: what lies before it need not be readable. A transaction that was
+    prepared before all that is left of the log (`TableState.since`) has no row of a held table: it would have held the
+    DDL. None there, and for all other work.
+    """
+    if isinstance(work, Rows):
+        return work
+    if not isinstance(work, Complete) or not work.completed.committed:
+        return None
+    found = look_back(log, work, source, since)
+    if found is None:
+        return None
+    return rows_of(log, found, work.begin, work.end, work.completed.timestamp, source)
 
 
 def _there(found: PreparedXa | None, work: Complete, source: str) -> PreparedXa:

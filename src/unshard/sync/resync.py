@@ -18,17 +18,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from unshard.errors import SyncError, Where
-from unshard.model.position import Location, Position
+from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
-from unshard.sync.follow import Complete, Log, Rows, Work, next_work
+from unshard.sync.follow import Log, Rows, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.leave_out import as_kept, leave_out, take_up
 from unshard.sync.ledger import Account
+from unshard.sync.moved import MovedRows
 from unshard.sync.plan import Planner
-from unshard.sync.prepared import look_back, rows_of
+from unshard.sync.prepared import rows_behind
 from unshard.sync.reread import WHOLE, stretches_again
 from unshard.sync.safe_mode import check_repeatable
 from unshard.sync.standing import Standing
@@ -73,12 +74,15 @@ class Resyncer:
     rules: TableRules
     standing: Standing
     applied: Applied
+    moved: MovedRows
 
     def step(self, group: ShardingGroup, log: Log, budget: int, operators: Sequence[Operator]) -> None:
         """The next batch of the group's re-sync, or what there is to pass before it."""
         at = self.standing.at
         resync = group.resync(at)
         assert resync is not None
+        if not self.moved.looked(group, at, log):
+            return
         found, after = self._find(group, log, budget)
         if found is None:
             self._come_to(group, after)
@@ -91,7 +95,7 @@ class Resyncer:
         partial = rows.extent.partial_images
         check_repeatable(tables, self.standing.delivery, where, safe=safe, partial_images=partial)
         plan = self.planner.plan(rows, tables, journal.epoch, journal.batch_id + 1, safe=safe)
-        plan = leave_out(plan, rows, operators, journal, self._held(after))
+        plan = self.moved.without(leave_out(plan, rows, operators, journal, self._held(after)))
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
         if exact:
             form = {**plan.to_json(), "xid": rows.xid, "group": [group.target.schema, group.target.table]}
@@ -129,7 +133,7 @@ class Resyncer:
             if resync is None or left <= 0:
                 break
             work = next_work(log, resync.begin, resync.edge.position, left, self.source)
-            rows = self._rows(work, log, resync.begin.position)
+            rows = rows_behind(work, log, resync.begin.position, self.source) if work is not None else None
             let = self.groups.again(resync, group, rows) if rows is not None else {}
             if rows is not None and let:
                 more = Found(rows, let)
@@ -144,7 +148,7 @@ class Resyncer:
         """The same for a batch that is open; None where the log has something else there."""
         if batch.plan.get("xid"):
             work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
-            rows = self._rows(work, log, resync.begin.position)
+            rows = rows_behind(work, log, resync.begin.position, self.source) if work is not None else None
             if rows is None or rows.end.position != batch.end:
                 return None
             rows = replace(rows, end=Location(batch.end, batch.plan["end_gtid"]))
@@ -170,35 +174,9 @@ class Resyncer:
         else:
             self.standing.move(self.standing.at, also=self.groups.put(after))
 
-    def _rows(self, work: Work | None, log: Log, since: Position) -> Rows | None:
-        """The rows of a stretch, or of a prepared transaction whose commit it is; none were kept of its prepare.
-
-        `since` is where the re-sync stands: what lies before it need not be readable. A transaction that was prepared
-        before all that is left of the log (`TableState.since`) has no row of these tables: it would have held the DDL.
-        """
-        if isinstance(work, Rows):
-            return work
-        if not isinstance(work, Complete) or not work.completed.committed:
-            return None
-        found = look_back(log, work, self.source, since)
-        if found is None:
-            return None
-        return rows_of(log, found, work.begin, work.end, work.completed.timestamp, self.source)
-
     def _tables(self, found: Found, resync: Resync) -> tuple[TablePlan, ...]:
         """The plans of what is let through, each with its window where that is not all of the rows."""
-        rows = found.rows
-        old = TableRules(
-            self.source,
-            self.rules.allow,
-            self.rules.router,
-            self.rules.mapper,
-            found.let.__getitem__,
-            self.rules.targets,
-            {},
-            self.rules.events,
-            self.rules.row_filters,
-        )
+        rows, old = found.rows, self.rules.with_structures(found.let)
         plans = old.plans(found.let, rows.begin, partial_images=rows.extent.partial_images)
         return tuple(_within(plan, resync.windows[plan.table.name], rows) for plan in plans)
 

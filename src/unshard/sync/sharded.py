@@ -195,9 +195,11 @@ class ShardedStatements:
         if passing.left is not None:
             groups[route(passing.left)] = of(passing.left).drop(passing.left, begin)
         stay = {name: table for name, table in changes.items() if table is not None and name not in passing.made}
-        for name in filter(self.groups.keeper.held.__contains__, stay):
+        for name in stay if self.groups.unresolved else ():
+            if not allows(name) or not of(name).unresolved or name not in of(name).tables:
+                continue
             before = self.groups.structure(name)
-            if before is not None and name in of(name).tables and before != stay[name]:
+            if before is not None and before != stay[name]:
                 item = DdlItem(begin, end, (), {"before": before.to_dict()})
                 groups[route(name)] = of(name).pass_by(name, item)
         if not groups:

@@ -142,6 +142,30 @@ class TableRules:
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
 
+    def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
+        """The same rules for tables as they were at an earlier place of the log."""
+        ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
+        return TableRules(self.source, *ends, {}, self.events, self.row_filters)
+
+    def reading(self, upstream: Table, target: TargetPlan) -> TablePlan | None:
+        """How changes of a table are read whose keys of that target are asked for, but which are not written.
+
+        None where it has not all columns of the key.
+        """
+        name, there = upstream.name, self.targets.get(target.name)
+        where = Where(source=self.source, table=str(name))
+        added = constants(self.router.extracted(name, self.source), upstream, target.name, there, where)
+        if not {column.name for column in with_constants(upstream, added).columns}.issuperset(target.key):
+            return None
+        mapping = self.mapper.mapping_for(name)
+        return TablePlan(
+            table=replace(upstream, create_sql=""),
+            target=target,
+            mapping=mapping.settled(upstream, there) if mapping is not None and there is not None else mapping,
+            constants=added,
+            filters=(*self.events.row_filters(name), *self._filters(upstream)),
+        )
+
     @staticmethod
     def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
         """The plans, in order where the tables of one target don't write the values of its keys alike."""

@@ -29,6 +29,7 @@ from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work,
 from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
 from unshard.sync.journal import Journal, nothing
 from unshard.sync.ledger import Report
+from unshard.sync.moved import MovedRows
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas
@@ -63,6 +64,7 @@ class SyncUnit:
     meter: Meter = field(default_factory=Meter)
     _batches: RowBatches = field(init=False)
     _standing: Standing = field(init=False)
+    _moved: MovedRows = field(init=False)
     groups: ShardingGroups | None = None
     _place: Position = ANY
     _sure: bool = True
@@ -140,6 +142,7 @@ class SyncUnit:
         self.statements.restore(checkpoint)
         self.rules.begin(self.statements.after)
         if self.groups is not None:
+            self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
             known = self.statements.tracker.names if checkpoint.tables or not fresh else self.statements.names
             ownership = self.statements.ownership
             self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
@@ -256,7 +259,8 @@ class SyncUnit:
             self.meter.groups, self._shown = groups.shown, now
 
     def _resyncer(self, groups: ShardingGroups) -> Resyncer:
-        return Resyncer(self.source, groups, self.planner, self.rules, self._standing, self._batches.applied)
+        parts = groups, self.planner, self.rules, self._standing, self._batches.applied, self._moved
+        return Resyncer(self.source, *parts)
 
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True

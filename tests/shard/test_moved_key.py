@@ -1,0 +1,94 @@
+"""A row that moves between shards: whatever waits of it, in the end the target has the row that a shard has."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unshard.model.table import TableName
+from unshard.shard.moved_key import Fate, KeyChange, When, fates
+
+TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
+
+
+def change(order: int, table: TableName, lives: bool, when: When) -> KeyChange:
+    return KeyChange(order, table, lives, when)
+
+
+@dataclass
+class Life:
+    """One row's: its changes by table in the order of the log, where transactions end, and which row is left."""
+
+    changes: list[KeyChange]
+    edges: list[int]
+    first: int | None
+    last: int | None
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> Life:
+    owner: TableName | None = draw(st.sampled_from((None, *TABLES)))
+    first = row = -1 if owner is not None else None
+    changes: list[KeyChange] = []
+    edges = [0]
+    for _ in range(draw(st.integers(1, 10))):
+        to = draw(st.sampled_from((None, *TABLES)))
+        steps = [(owner, False)] if owner not in (None, to) else []
+        steps += [(to, True)] if to is not None else []
+        for table, alive in steps if draw(st.booleans()) else steps[::-1]:
+            assert table is not None
+            row = len(changes) if alive else row
+            changes.append(change(len(changes), table, alive, When.AHEAD))
+        owner, row = to, row if to is not None else None
+        edges.append(len(changes))
+    return Life(changes, edges, first, row)
+
+
+def applied(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
+    """The row that the target has behind all of them that are due; none is a clash."""
+    found = fates(changes)
+    assert Fate.CLASH not in found.values()
+    due = [one for one in changes if one.when is When.NOW and one.order not in found]
+    return written(life, due, row)
+
+
+def written(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
+    """As if each transaction began with its DELETE: one that doesn't is not for these rules where nothing waits."""
+    for one in sorted(changes, key=lambda one: (bisect_right(life.edges, one.order), one.lives)):
+        row = one.order if one.lives else None
+    return row
+
+
+@settings(max_examples=300)
+@given(lives(), st.data())
+def test_the_row_ends_as_its_shard_has_it(life: Life, data: st.DataObject) -> None:
+    """Shards meet two DDL at places of their own, which lie in no transaction; the main stream goes on in between."""
+
+    def drawn(since: int) -> int:
+        return data.draw(st.sampled_from([edge for edge in life.edges if edge >= since]))
+
+    first = {table: drawn(0) for table in TABLES}
+    at = drawn(max(first.values()))
+    second = {table: drawn(first[table]) for table in TABLES}
+
+    def phase(one: KeyChange) -> When:
+        return When((one.order >= first[one.table]) + (one.order >= second[one.table]))
+
+    row = written(life, [one for one in life.changes if phase(one) is When.AHEAD], life.first)
+    row = applied(life, [replace(one, when=phase(one)) for one in life.changes if one.order < at], row)
+    row = written(life, [one for one in life.changes if at <= one.order < second[one.table]], row)
+    since = min(second.values())
+    again = [replace(one, when=When(one.order >= second[one.table])) for one in life.changes if one.order >= since]
+    assert applied(life, again, row) == life.last, (first, at, second)
+
+
+def test_a_row_that_two_shards_keep_is_a_clash() -> None:
+    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)]) == {1: Fate.CLASH}
+
+
+def test_one_that_is_deleted_behind_a_later_ddl_is_none() -> None:
+    held = [change(1, A, True, When.NOW), change(3, A, False, When.LATER)]
+    assert fates([*held, change(2, B, True, When.AHEAD)]) == {1: Fate.LEFT_OUT}
