@@ -13,6 +13,7 @@ from threading import Event
 from rich.console import Console
 
 from unshard.checks.run import check_task, require, told
+from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
 from unshard.config.files import load_source, load_task
@@ -91,11 +92,10 @@ def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[Non
     server.start()
     try:
         crew.master.advertise(server.address)
-        file.write_text(f"{server.address}\n", encoding="utf-8")
-        console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
-        yield
+        with address_in(file, server.address):
+            console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
+            yield
     finally:
-        file.unlink(missing_ok=True)
         server.stop(1.0)
         links.close()
 
