@@ -63,7 +63,7 @@ def crew(*works: Callable[[Event], None], **more: Any) -> Crew:
     )
     configs = plan_subtasks(parse_task(task), [parse_source(text) for text in sources])
     stubs: Any = {name: Stub(name, work) for name, work in zip(names, works, strict=True)}
-    return Crew(configs, Texts(task, tuple(sources)), lambda config, relay: stubs[config.source_id], **more)
+    return Crew(configs, Texts(task, tuple(sources)), lambda config, relay, order: stubs[config.source_id], **more)
 
 
 def waits(stop: Event) -> None:

@@ -18,7 +18,7 @@ from unshard.worker.subtask import Subtask
 SOURCE = {"source-id": "s1", "from": {"host": "127.0.0.1", "port": 1, "user": "root"}}
 
 
-def built(config: Any, relay: Any) -> Subtask:
+def built(config: Any, relay: Any, order: Any) -> Subtask:
     raise AssertionError("no task is given here")
 
 

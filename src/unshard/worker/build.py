@@ -47,6 +47,7 @@ from unshard.sync.throttle import Limits, Throttle
 from unshard.sync.unit import SyncUnit
 from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
+from unshard.target.receipts import Order
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
 from unshard.transform.route import Router
@@ -65,13 +66,15 @@ RelayFor: TypeAlias = Callable[[Location | None, str], SubtaskRelay]
 """The relay of a subtask that begins to read there (None: the present end), of the server with that uuid."""
 
 
-def build_subtask(config: SubtaskConfig, spark: Session, relays: RelayFor | None = None) -> Subtask:
+def build_subtask(
+    config: SubtaskConfig, spark: Session, relays: RelayFor | None = None, order: Order | None = None
+) -> Subtask:
     """The subtask of one source, wherever the task's other sources run. Reads both ends; raises what checks raise.
 
-    `relays` None: a relay log of its own, which nobody shares.
+    `relays` None: a relay log of its own, which nobody shares. `order`: the master's by which it claims the source.
     """
     try:
-        return _build(config, spark, relays)
+        return _build(config, spark, relays, order)
     except UnshardError as error:
         raise error.at(source=config.source_id) from error
 
@@ -81,7 +84,7 @@ def _throttle(config: SubtaskConfig) -> Throttle:
     return Throttle(limits, _gate(config) if limits != Limits() else None)
 
 
-def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None) -> Subtask:
+def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order: Order | None) -> Subtask:
     throttle = _throttle(config)
     source, target = to_endpoint(config.source.database), to_endpoint(config.target)
     slots = slots_of(spark)
@@ -105,7 +108,8 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None) -> Su
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         fresh = beginning.checkpoint() is None
-        sync = _sync(config, source, target, meta, relay, run, slots, fresh=fresh)
+        journal = Journal(target, meta, config.source_id, order=order)
+        sync = _sync(config, source, journal, relay, run, slots, fresh=fresh)
     return Subtask(
         config.source_id,
         beginning,
@@ -221,8 +225,7 @@ def _load(
 def _sync(
     config: SubtaskConfig,
     source: Endpoint,
-    target: Endpoint,
-    meta: MetaTables,
+    journal: Journal,
     relay: SubtaskRelay,
     run: Callable[[Any], Any],
     slots: int,
@@ -232,8 +235,6 @@ def _sync(
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
-    journal = Journal(target, meta, name)
-
     targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
     if config.target.checks_foreign_keys:
         targets.read_families = lambda: journal.on_target(families)
@@ -270,7 +271,9 @@ def _sync(
     return SyncUnit(
         source=name,
         journal=journal,
-        planner=Planner(name, meta, target, shape, slots, settings.on_missing_row, len(config.peers) == 1),
+        planner=Planner(
+            name, journal.meta, journal.endpoint, shape, slots, settings.on_missing_row, len(config.peers) == 1
+        ),
         rules=table_rules,
         statements=statements,
         groups=groups,

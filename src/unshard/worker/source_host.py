@@ -28,12 +28,13 @@ from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
 
-Build = Callable[[SubtaskConfig, SharedRelay], Subtask]
+Build = Callable[[SubtaskConfig, SharedRelay, Order | None], Subtask]
+"""A subtask on the relay that it shares, which claims its source by a master's order; without one by a human's."""
 
 
 def builder(spark: Callable[[SparkConfig], Session]) -> Build:
     """How a subtask is made whose jobs run in the session that `spark` gives for its task."""
-    return lambda config, relay: build_subtask(config, spark(config.spark), relay.reader)
+    return lambda config, relay, order: build_subtask(config, spark(config.spark), relay.reader, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ class SourceHost:
             hosted = HostedSubtask(
                 order,
                 config,
-                partial(_built, self.means.build, self.relay, self._claims_by),
+                partial(self._build, order=self._claims_by),
                 self.changed,
                 self.means.worker,
                 self.means.wait_on_stop,
@@ -223,9 +224,5 @@ class SourceHost:
     def _located(self, source: SourceConfig) -> SourceConfig:
         return source.model_copy(update={"relay_dir": self.means.relay_dir}) if self.means.relay_dir else source
 
-
-def _built(build: Build, relay: SharedRelay, order: Order | None, config: SubtaskConfig) -> Subtask:
-    subtask = build(config, relay)
-    if subtask.sync is not None:
-        subtask.sync.journal.order = order
-    return subtask
+    def _build(self, config: SubtaskConfig, order: Order | None) -> Subtask:
+        return self.means.build(config, self.relay, order)
