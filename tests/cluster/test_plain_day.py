@@ -35,17 +35,17 @@ def shop(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("access")
-    entries = [{"name": role, "role": role, "sha256": token_hash(f"token of {role}")} for role in ROLES]
+    entries = [{"name": role, "role": role, "sha256": token_hash(f"token-of-{role}")} for role in ROLES]
     (folder / "tokens.yaml").write_text(json.dumps({"tokens": entries}))
     for role in ROLES:
-        (folder / role).write_text(f"token of {role}\n")
+        (folder / role).write_text(f"token-of-{role}\n")
     cluster = Cluster(
         store,
         masters=2,
         keys={"token-file": str(folder / "tokens.yaml")},
         master={"token": f"file:{folder / 'master'}", "audit-log": str(folder / "audit.log")},
         worker={"token": f"file:{folder / 'worker'}"},
-        token="token of admin",
+        token="token-of-admin",
     )
     with cluster:
         shop = Shop(cluster, sources, target)
@@ -65,16 +65,16 @@ def proved(shop: Shop) -> Iterator[None]:
 def test_sources_and_a_task_are_made_and_seen(shop: Shop) -> None:
     ctl, told = shop.cluster.ctl, shop.cluster.told
     files = [shop.source_file(name) for name in shop.sources]
-    assert told("operate-source", "create", files[0], token="token of viewer").exit_code == 1
-    assert "CLUSTER-043" in told("query-status", token="no token").stderr
+    assert told("operate-source", "create", files[0], token="token-of-viewer").exit_code == 1
+    assert "CLUSTER-043" in told("query-status", token="no-token").stderr
     for file in files:
-        assert ctl("operate-source", "create", file, token="token of operator")["result"]
+        assert ctl("operate-source", "create", file, token="token-of-operator")["result"]
     task = shop.task_file()
     assert ctl("check-task", task)["summary"]["passed"]
-    shop.do("start-task", task, token="token of operator")
+    shop.do("start-task", task, token="token-of-operator")
     shop.all_move()
     shop.are("Running")
-    assert ctl("query-status", token="token of viewer")["tasks"][0]["taskStatus"] == "Running"
+    assert ctl("query-status", token="token-of-viewer")["tasks"][0]["taskStatus"] == "Running"
     assert ctl("start-task", task, code=1)["msg"].startswith("CLUSTER-007")
     assert sorted(one["stage"] for one in shop.workers()) == ["bound", "bound", "bound", "free"]
 
@@ -133,7 +133,7 @@ def test_locks_statements_relays_levels_and_files(shop: Shop) -> None:
     assert ctl("pause-relay", "-s", "s1")["result"]
     assert ctl("resume-relay", "-s", "s1")["result"]
     given = ("shop", "-s", "s1", "-b", "mysql-bin.000999:4")
-    (told,) = ctl("binlog", "skip", *given, token="token of operator")["sources"]
+    (told,) = ctl("binlog", "skip", *given, token="token-of-operator")["sources"]
     assert told["msg"] == "skip at mysql-bin.000999:4: takes effect when the task gets there"
     (listed,) = json.loads(ctl("binlog", "list", "shop", "-s", "s1")["sources"][0]["msg"])
     assert listed["givenBy"] == "operator"
@@ -237,7 +237,7 @@ def on_a_terminal(shop: Shop, *words: str) -> str:
     """What ctl prints where its output is a terminal."""
     mine, its = pty.openpty()
     command = [*UNSHARD, "ctl", *words, "--master-addr", shop.cluster.addresses]
-    environment = {**os.environ, "UNSHARD_TOKEN": "token of admin", "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1"}
+    environment = {**os.environ, "UNSHARD_TOKEN": "token-of-admin", "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1"}
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=its, stderr=its, env=environment)
     os.close(its)
     told = b""

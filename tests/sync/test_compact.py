@@ -16,7 +16,17 @@ Change = tuple[Op, bytes, bytes | None]
 
 def table(changes: list[Change]) -> pa.Table:
     rows = [
-        {"target": 0, "op": op, "seq": n, "key": key, "old_key": None, "row": row, "ordered": False, "part": 0}
+        {
+            "target": 0,
+            "table": 0,
+            "op": op,
+            "seq": n,
+            "key": key,
+            "old_key": None,
+            "row": row,
+            "ordered": False,
+            "part": 0,
+        }
         for n, (op, key, row) in enumerate(changes)
     ]
     return pa.Table.from_pylist(rows, schema=ENCODED_SCHEMA)
@@ -80,3 +90,69 @@ def test_the_target_ends_as_without_compaction(moves: list[tuple[int, bool]], th
     compacted = [(Op(r["op"]), r["key"], r["row"]) for r in order(compact(table(changes))).to_pylist()]
     assert run(compacted, start) == living
     assert len({key for _, key, _ in compacted}) == len(compacted)
+
+
+SHARDS = (0, 1)
+Shards = dict[int, dict[bytes, bytes]]
+
+
+def of_shards(changes: list[tuple[int, Change]]) -> list[Change]:
+    """What is applied of the changes of two shards, in order."""
+    rows = table([change for _, change in changes])
+    shard = pa.array([number for number, _ in changes], pa.int32())
+    rows = rows.set_column(rows.schema.get_field_index("table"), rows.schema.field("table"), shard)
+    return [(Op(r["op"]), r["key"], r["row"]) for r in order(compact(rows)).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "applied"),
+    [
+        ([(1, Op.INSERT, b"new"), (0, Op.DELETE, None)], [(Op.DELETE, None), (Op.INSERT, b"new")]),
+        ([(0, Op.DELETE, None), (1, Op.INSERT, b"new")], [(Op.DELETE, None), (Op.INSERT, b"new")]),
+        (
+            [(1, Op.INSERT, b"a"), (0, Op.DELETE, None), (0, Op.INSERT, b"b"), (1, Op.DELETE, None)],
+            [(Op.UPDATE, b"b")],
+        ),
+        ([(0, Op.INSERT, b"a"), (1, Op.INSERT, b"b")], [(Op.INSERT, b"a"), (Op.INSERT, b"b")]),
+        ([(0, Op.UPDATE, b"a"), (1, Op.INSERT, b"b")], [(Op.INSERT, b"b"), (Op.UPDATE, b"a")]),
+    ],
+    ids=["moved, INSERT first", "moved, DELETE first", "there and back", "both have it", "the second has it too"],
+)
+def test_rows_of_two_shards_with_one_key_are_not_folded(
+    changes: list[tuple[int, Op, bytes | None]], applied: list[tuple[Op, bytes | None]]
+) -> None:
+    """What can't be is left to the target to refuse."""
+    found = of_shards([(shard, (op, b"1,", row)) for shard, op, row in changes])
+    assert found == [(op, b"1,", row) for op, row in applied]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(SHARDS), st.booleans()), max_size=60), st.booleans())
+def test_rows_that_move_between_shards_end_where_they_are(
+    moves: list[tuple[int, int, bool]], insert_first: bool
+) -> None:
+    """Each key lives in one shard at most before and behind the batch, and in both for a moment while it moves."""
+    shards: Shards = {0: {b"%d," % n: b"old" for n in range(2)}, 1: {b"2,": b"old"}}
+    start: dict[bytes, bytes | None] = {key: row for rows in shards.values() for key, row in rows.items()}
+    changes: list[tuple[int, Change]] = []
+
+    def do(shard: int, op: Op, key: bytes, row: bytes | None) -> None:
+        changes.append((shard, (op, key, row)))
+        if row is None:
+            del shards[shard][key]
+        else:
+            shards[shard][key] = row
+
+    for n, (number, shard, moves_away) in enumerate(moves):
+        key, row = b"%d," % number, b"%d" % n
+        owner = next((one for one in SHARDS if key in shards[one]), None)
+        if owner is None:
+            do(shard, Op.INSERT, key, row)
+        elif owner == shard:
+            do(shard, Op.UPDATE, key, row) if moves_away else do(shard, Op.DELETE, key, None)
+        elif insert_first:
+            do(shard, Op.INSERT, key, row)
+            do(owner, Op.DELETE, key, None)
+        else:
+            do(owner, Op.DELETE, key, None)
+            do(shard, Op.INSERT, key, row)
+    assert run(of_shards(changes), start) == shards[0] | shards[1]

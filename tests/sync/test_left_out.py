@@ -12,7 +12,7 @@ from unshard.sync.left_out import runs, within, without
 def changes(*rows: tuple[Op, int, bytes, bool]) -> pa.Table:
     """(op, seq, key, ordered) each, of one target."""
     forms = [
-        {"target": 1, "op": int(op), "seq": seq, "key": key, "ordered": ordered, "part": 0}
+        {"target": 1, "table": 1, "op": int(op), "seq": seq, "key": key, "ordered": ordered, "part": 0}
         for op, seq, key, ordered in rows
     ]
     return pa.Table.from_pylist(forms, schema=ENCODED_SCHEMA)
@@ -35,7 +35,7 @@ def test_ordered_changes_are_done_one_by_one() -> None:
     done = changes((Op.DELETE, 3, b"(1),", True))
     rest = changes((Op.DELETE, 3, b"(1),", True), (Op.INSERT, 3, b"(2),", True), (Op.UPDATE, 5, b"(1),", True))
     assert without(rest, done, compacted=True).column("key").to_pylist() == [b"(2),", b"(1),"]
-    free = rest.set_column(6, "ordered", pa.array([False] * 3))
+    free = rest.set_column(rest.schema.get_field_index("ordered"), "ordered", pa.array([False] * 3))
     assert without(free, done, compacted=False).column("seq").to_pylist() == [3, 5]
 
 

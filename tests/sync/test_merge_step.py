@@ -22,7 +22,7 @@ TARGETS = {plan.id: plan for plan in (SINGLE, PAIR, STRICT, BARE)}
 def changes(*rows: tuple[int, Op, bytes, bytes | None, bytes | None]) -> pa.Table:
     fields = ("target", "op", "key", "old_key", "row")
     found: list[dict[str, Any]] = [
-        {**dict(zip(fields, row, strict=True)), "seq": n, "ordered": row[0] > 1, "part": 0}
+        {**dict(zip(fields, row, strict=True)), "table": 0, "seq": n, "ordered": row[0] > 1, "part": 0}
         for n, row in enumerate(rows)
     ]
     return pa.Table.from_pylist(found, schema=ENCODED_SCHEMA)

@@ -30,6 +30,7 @@ IMAGE_FIELDS = (pa.field("op", pa.int8(), nullable=False), pa.field("seq", pa.in
 EXCHANGE_SCHEMA = pa.schema(
     [
         pa.field("target", pa.int32(), nullable=False),
+        pa.field("table", pa.int32(), nullable=False),
         pa.field("op", pa.int8(), nullable=False),
         pa.field("seq", pa.int64(), nullable=False),
         pa.field("key", pa.binary(), nullable=False),
@@ -39,6 +40,8 @@ EXCHANGE_SCHEMA = pa.schema(
     ]
 )
 """Changes of all tables in one flat schema. `key`, `old_key` and `row` are SQL text: `(5,'x'),`.
+
+`target` and `table` are the numbers that the batch's plan gives to target and source tables.
 
 An `ordered` change keeps the order of the log among the ordered ones of its partition, uncompacted; the others may pass
 each other as long as changes of one key don't.

@@ -33,7 +33,9 @@ from unshard.sync.ledger import Report, Seen, add_up
 from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 
-_ENCODED = "target int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
+_ENCODED = (
+    "target int, table int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"
+)
 _REPORT = "report binary, events binary"
 _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
@@ -157,7 +159,7 @@ def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
         # Behind the shuffle it would be too late: other partitions would apply an incomplete batch.
         raise RuntimeError(_MARK + json.dumps(error.to_dict())) from error
     yield from changes.to_batches(max_chunksize=100_000)
-    mark = {"target": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}
+    mark = {"target": 0, "table": 0, "op": Op.SEEN, "seq": 0, "key": pickle.dumps(seen), "ordered": False, "part": 0}
     yield pa.RecordBatch.from_pylist([mark], schema=ENCODED_SCHEMA)
 
 

@@ -112,7 +112,7 @@ class TablePlan:
 
     `defaults` are by column the SQL text that an INSERT takes for a column that its row image lacks; they are
     known in batches with such images only. `filters` are asked in order; the first that drops a change is counted.
-    `constants` are columns of the target that the source's names fill.
+    `constants` are columns of the target that the source's names fill. `id` numbers the tables of a batch.
     """
 
     table: Table
@@ -123,6 +123,7 @@ class TablePlan:
     filters: tuple[RowFilter, ...] = ()
     constants: tuple[Constant, ...] = ()
     until: Position | None = None
+    id: int = 0
 
     def takes(self, file: str, offset: int) -> bool:
         """Whether the table's event at that place is for the batch."""

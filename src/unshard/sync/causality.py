@@ -69,7 +69,7 @@ def find_ties(batches: Batches, partitions: int) -> list[Ties]:
     component = _components(images, identity, len(encoded.dictionary))
     ordered = (np.bincount(component, minlength=len(component))[component] > 1)[identity]
     part = partition_of(encoded.dictionary, partitions)[component][identity]
-    born = _born(images, identity, len(component))[identity]
+    born = _born(images, identity)
     found, start = [], 0
     for key in keys:
         end = start + len(key)
@@ -93,13 +93,19 @@ def _components(images: _Images, identity: np.ndarray, count: int) -> np.ndarray
     return parents
 
 
-def _born(images: _Images, identity: np.ndarray, count: int) -> np.ndarray:
-    """By identity, whether its first change is an INSERT."""
-    first = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(first, identity, images.seq)
-    born = np.zeros(count, dtype=bool)
-    born[identity[(images.op == Op.INSERT) & (images.seq == first[identity])]] = True
-    return born
+def _born(images: _Images, identity: np.ndarray) -> np.ndarray:
+    """By image, whether its table's first change of the row is an INSERT."""
+    numbers = [plan.id for plan, _ in images.batches]
+    row = identity
+    if len(set(numbers)) > 1:
+        table = np.repeat(numbers, [len(batch) for _, batch in images.batches])
+        row = np.unique(identity.astype(np.int64) * (max(numbers) + 1) + table, return_inverse=True)[1]
+    first = np.full(int(row.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, row, images.seq)
+    born = np.zeros(len(first), dtype=bool)
+    born[row[(images.op == Op.INSERT) & (images.seq == first[row])]] = True
+    found: np.ndarray = born[row]
+    return found
 
 
 def _hashes(tie: Tie, batches: Batches) -> tuple[np.ndarray, np.ndarray]:

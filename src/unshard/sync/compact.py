@@ -1,4 +1,4 @@
-"""Step *compact*: of all changes of one key in a batch, only what they come to.
+"""Step *compact*: of all changes of one key of a source table in a batch, only what they come to.
 
 | first change | last change | becomes |
 |---|---|---|
@@ -13,6 +13,10 @@ Ordered changes pass by.
 
 A row that is born and dies in the batch must not be deleted outside of safe mode: a row of its key that is there is
 another one, which has come from another shard while these changes were held, or from another source.
+
+Tables that are merged into one are compacted apart. So a row that has moved from one to another under its key is a
+DELETE and an INSERT, and step *order* puts the DELETE in front, whichever the source did first. Where two of them have
+rows of one key, the target refuses the second one: folded into one change, a row would be lost unnoticed.
 """
 
 from __future__ import annotations
@@ -24,14 +28,14 @@ from unshard.model.change import Op
 
 
 def compact(changes: pa.Table, *, safe: bool = False) -> pa.Table:
-    """Changes in the order of `seq`, one at most for each (target, key), in the order of their last `seq`.
+    """Changes in the order of `seq`, one at most for each (table, key), in the order of their last `seq`.
 
     `changes` holds no ordered ones. `safe` is for a batch in safe mode.
     """
     if len(changes) < 2:
         return changes
-    numbered = changes.select(["target", "key"]).append_column("n", pa.array(np.arange(len(changes), dtype=np.int64)))
-    groups = numbered.group_by(["target", "key"], use_threads=False).aggregate([("n", "min"), ("n", "max")])
+    numbered = changes.select(["table", "key"]).append_column("n", pa.array(np.arange(len(changes), dtype=np.int64)))
+    groups = numbered.group_by(["table", "key"], use_threads=False).aggregate([("n", "min"), ("n", "max")])
     if len(groups) == len(changes):
         return changes
     first = groups.column("n_min").to_numpy()

@@ -38,7 +38,8 @@ def key_separator(target: TargetPlan) -> bytes:
 class Ties:
     """What step *causality* found for the images of one table, image by image.
 
-    The text of its key, its partition, whether it is ordered, and whether the first change of its row is an INSERT.
+    The text of its key, its partition, whether it is ordered, and whether the table's first change of its row is an
+    INSERT.
     """
 
     key: pa.Array
@@ -106,6 +107,7 @@ def encode(
     old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
         pa.array(np.full(len(index), target.id, dtype=np.int32)),
+        pa.array(np.full(len(index), plan.id, dtype=np.int32)),
         pa.array(new_op),
         pa.array(seq),
         keys,

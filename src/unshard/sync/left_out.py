@@ -93,9 +93,9 @@ def _among(rows: pa.Table, done: pa.Table, *, compacted: bool) -> np.ndarray:
 
 
 def _names(rows: pa.Table, *, compacted: bool) -> Iterator[tuple[Any, ...]]:
-    columns = (rows.column(name).to_pylist() for name in ("target", "key", "ordered", "seq", "op"))
-    for target, key, ordered, seq, op in zip(*columns, strict=True):
-        yield (target, key) if compacted and not ordered else (target, key, seq, op)
+    columns = (rows.column(name).to_pylist() for name in ("table", "key", "ordered", "seq", "op"))
+    for table, key, ordered, seq, op in zip(*columns, strict=True):
+        yield (table, key) if compacted and not ordered else (table, key, seq, op)
 
 
 def runs(seqs: Sequence[int]) -> Seqs:

@@ -1,8 +1,8 @@
 """Step *order*: put a partition's changes in the order in which they are applied.
 
-Compacted changes have distinct keys, so they may pass each other: they are grouped by target and operation,
-DELETE first, so that one statement takes many. Ordered changes keep the order of the log, behind:
-no row of theirs is tied to one of those.
+Compacted changes have distinct keys, so they may pass each other: they are grouped by target and operation, so that one
+statement takes many. DELETE is first: a key that two of them have, of two source tables, has moved. Ordered changes
+keep the order of the log, behind: no row of theirs is tied to one of those.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ def encode_partial(
     part = int(partition_of(pa.array([target.order_name], pa.binary()), partitions)[0])
     columns = [
         pa.array(np.full(seen, target.id, dtype=np.int32)),
+        pa.array(np.full(seen, plan.id, dtype=np.int32)),
         pa.array(np.full(seen, change, dtype=np.int8)),
         pa.array(seq),
         key,

@@ -40,6 +40,7 @@ from unshard.sync.map import map_columns, where_of
 from unshard.sync.merge import Chunk, merge
 from unshard.sync.order import order
 from unshard.sync.partial import encode_partial
+from unshard.sync.taken_over import without_taken_over
 from unshard.sync.throttle import Pacer
 from unshard.target.writer import KeptWriter
 
@@ -213,11 +214,16 @@ def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Tab
 
     What is not to be compacted keeps the order of the log throughout.
     """
+    in_order = without_taken_over if safe else _all
     if not compacted:
-        return changes
+        return in_order(changes)
     is_ordered = changes.column("ordered")
     free = order(compact(changes.filter(pc.invert(is_ordered)), safe=safe))
-    return pa.concat_tables([free, changes.filter(is_ordered)]).combine_chunks()
+    return pa.concat_tables([free, in_order(changes.filter(is_ordered))]).combine_chunks()
+
+
+def _all(changes: pa.Table) -> pa.Table:
+    return changes
 
 
 def _by_target(changes: pa.Table) -> Counter[int]:

@@ -140,7 +140,10 @@ class TableRules:
             plans = [self._in_order(plan) for plan in plans]
         plans = self._comparable([self.targets.in_family(plan) for plan in plans])
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
-        return tuple(replace(plan, target=replace(plan.target, id=numbers[plan.target.name])) for plan in plans)
+        return tuple(
+            replace(plan, target=replace(plan.target, id=numbers[plan.target.name]), id=place)
+            for place, plan in enumerate(plans)
+        )
 
     def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
         """The same rules for tables as they were at an earlier place of the log."""

@@ -1,0 +1,69 @@
+"""Rows of two shards with one key: moved in one go they arrive as they are, and none is lost where both stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from shard_runs import ROW, Shards
+from task_runs import TaskRun
+from unshard.errors import UnshardError
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+FIRST, SECOND = 0, 1
+TABLES = {"one key": ROW, "two keys": f"{ROW}, UNIQUE (v, id)"}
+
+
+@pytest.fixture
+def shards(request: pytest.FixtureRequest, source_server: MariadbServer, target_server: MariadbServer) -> Shards:
+    schema, folder = request.getfixturevalue("schema"), request.getfixturevalue("tmp_path")
+    assert isinstance(folder, Path)
+    return Shards(schema, {"s1": source_server}, target_server, folder, row=TABLES[request.param])
+
+
+@pytest.mark.parametrize("shards", TABLES, indirect=True)
+@pytest.mark.parametrize("mode", ["exactly-once", "at-least-once", "safe-mode"])
+def test_rows_that_move_in_one_transaction(mode: str, shards: Shards, spark: SparkSession) -> None:
+    """Whichever is first, INSERT or DELETE; there and back too."""
+    shards.keys = {"delivery": mode} if mode != "safe-mode" else {}
+    shards.syncer = {"safe-mode": mode == "safe-mode"}
+    first, second = shards.at(FIRST), shards.at(SECOND)
+    with TaskRun(shards.files(), spark) as run:
+        for number in (1, 2, 3):
+            shards.insert("s1", FIRST, number)
+        run.reach("sync")
+        run.catch_up()
+        a, b, c = (shards.id("s1", FIRST, number) for number in (1, 2, 3))
+        shards.sources["s1"].run(
+            "BEGIN",
+            f"INSERT INTO {second} VALUES ({a}, 'moved')",
+            f"DELETE FROM {first} WHERE id = {a}",
+            f"DELETE FROM {first} WHERE id = {b}",
+            f"INSERT INTO {second} VALUES ({b}, 'moved too')",
+            f"INSERT INTO {second} VALUES ({c}, 'is back soon')",
+            f"DELETE FROM {first} WHERE id = {c}",
+            f"INSERT INTO {first} VALUES ({c}, 'is back')",
+            f"DELETE FROM {second} WHERE id = {c}",
+            "COMMIT",
+        )
+        run.catch_up()
+        assert sorted(shards.target.query(f"SELECT * FROM {shards.merged}")) == sorted(shards.expected())
+
+
+@pytest.mark.parametrize("shards", TABLES, indirect=True)
+def test_two_rows_that_stay_stop_the_task(shards: Shards, spark: SparkSession) -> None:
+    """Neither goes for the other: nothing of the batch is applied."""
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        a = shards.id("s1", FIRST, 1)
+        before = [f"INSERT INTO {shards.at(FIRST)} VALUES ({a}, 'first')"]
+        shards.sources["s1"].run("BEGIN", *before, f"INSERT INTO {shards.at(SECOND)} VALUES ({a}, 'second')", "COMMIT")
+        with pytest.raises(UnshardError) as caught:
+            run.catch_up()
+        assert caught.value.code == "SYNC-003"
+        run.crew.errors.clear()
+    assert not shards.target.query(f"SELECT * FROM {shards.merged} WHERE id = {a}")
