@@ -173,3 +173,17 @@ def test_a_row_change_that_the_target_refuses_is_left_out(
     counts = f"SELECT SUM(decoded), SUM(filtered + compacted + inserted + updated + deleted) FROM `{files.meta}`."
     ((decoded, accounted),) = target_server.query(f"{counts}`{files.name}_apply_ledger`")
     assert decoded == accounted
+
+
+def test_what_is_given_on_names_that_the_task_does_not_take_is_refused(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, schema: str
+) -> None:
+    source_server.run(f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL")
+    stopped_run(files, spark)
+    ctl("binlog", "replace", str(files.task_path), f"ALTER TABLE {schema}_all.t ADD COLUMN other INT")
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "DDL-033" and f"{schema}_all.t kept out" in str(error)
+    assert operators(files) == [("replace", "pending")]
+    ctl("binlog", "skip", str(files.task_path))
+    go_on(files, spark)
+    assert ("skip", "applied") in operators(files)

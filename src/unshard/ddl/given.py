@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from unshard.ddl.context import Context
 from unshard.ddl.lex import tokens
+from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.pieces import Piece, Rules, StructureOf, all_pieces
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
 
@@ -15,6 +19,18 @@ def parse_given(text: str, context: Context) -> Ddl:
         return classify_ddl(text, context)
     except DdlError as error:
         raise DdlError("DDL-026", context.where, error.cause, {"statement": text}) from error
+
+
+def given_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+    """What is run of one, by the lists and routes alone. Raises DdlError DDL-033 where they leave something of it out.
+
+    Raises as `ddl.pieces.all_pieces` too.
+    """
+    found = all_pieces(ddl, replace(rules, online=OnlineDdl()), structure)
+    for piece in found:
+        if piece.dropped:
+            raise DdlError("DDL-033", ddl.context.where, piece.notes[-1].why, {"statement": ddl.text})
+    return found
 
 
 def split_given(text: str) -> tuple[str, ...]:

@@ -284,6 +284,12 @@ DDL |= {
         "what is given for an operator is no DDL on tables with their schema: {statement}",
         "give whole statements on tables or schemas, each name as `db.table`; change rows by hand on the target",
     ),
+    "DDL-033": Entry(
+        "what is given for an operator is on names that the task does not take: {statement}",
+        "names are the source's, and have to pass block-allow-list; take it back, "
+        "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and give it in other names, or run it on "
+        "the target by hand and leave the statement out, `unshard ctl binlog skip` with the same place",
+    ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",
         "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "

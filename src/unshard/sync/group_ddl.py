@@ -17,10 +17,9 @@ from dataclasses import replace
 
 from unshard.ddl.ahead import left_to_run
 from unshard.ddl.context import Context
-from unshard.ddl.given import parse_given
-from unshard.ddl.online import OnlineDdl
+from unshard.ddl.given import given_pieces, parse_given
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.pieces import Rules
 from unshard.ddl.prepare import for_target
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
@@ -55,7 +54,7 @@ def statements_for(
 ) -> tuple[Ddl, ...]:
     """What is run on the target of the group's DDL, in order and in its names; copies may have brought all of it.
 
-    Raises DdlError DDL-026, DDL-011 for what is given; as `for_target`.
+    Raises DdlError DDL-026, DDL-033, DDL-011 for what is given; as `for_target`.
     """
     assert group.ready is not None
     own = statements = statements_of(group.ready)
@@ -67,9 +66,8 @@ def statements_for(
     if operator is None:
         return own
     context = replace(statements[0].context, schema="")
-    asked = replace(rules, online=OnlineDdl())
     parsed = (parse_given(text, context) for text in operator.sqls)
-    found = [replace(piece, tracked=False) for ddl in parsed for piece in pieces(ddl, asked, tracker.get)]
+    found = [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
     _, given = journal.on_target(lambda c: for_target(c, found, tracker, rules))
     return (*given, *(own if operator.op is Op.INJECT else ()))
 

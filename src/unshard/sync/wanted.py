@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from unshard.ddl.given import parse_given
-from unshard.ddl.online import OnlineDdl, Records
+from unshard.ddl.given import given_pieces, parse_given
+from unshard.ddl.online import Records
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import Piece, Rules, pieces
 from unshard.ddl.statement import Ddl as Parsed
@@ -48,10 +48,10 @@ class StatementReader:
     def given(self, text: str, work: Ddl, where: Where) -> tuple[Piece, ...]:
         """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
 
-        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema.
+        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema, DDL-033 where that list keeps it out.
         """
         context = replace(logged_context(work.statement, self.traits, where), schema="")
-        return pieces(parse_given(text, context), replace(self.rules, online=OnlineDdl()), self.tracker.get)
+        return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
     def followed(self, work: Ddl, where: Where, rules: Rules) -> Wanted:
         """The statement as it is tracked, with nothing of it to run."""
