@@ -220,6 +220,6 @@ def test_a_resync_is_read_from_edge_to_edge() -> None:
     windows = {ONE: (at(100), at(400)), TWO: (at(250), at(300))}
     edges, begin = [], at(100)
     while begin != at(400):
-        begin = Resync(begin, at(400), windows).edge
+        begin = Resync(begin, at(400), windows, begin).edge
         edges.append(begin)
     assert edges == [at(250), at(300), at(400)]

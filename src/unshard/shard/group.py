@@ -117,11 +117,15 @@ class TableState:
 @dataclass(frozen=True, slots=True)
 class Resync:
     """One range of the log that is read again: of each table only changes at or behind the first place of its window
-    and before the second one."""
+    and before the second one.
+
+    `begin` moves on with what is read, `since` is where that began: a transaction of it was not prepared before.
+    """
 
     begin: Location
     end: Location
     windows: Mapping[TableName, tuple[Location, Location]]
+    since: Location
 
     @property
     def edge(self) -> Location:
@@ -289,7 +293,8 @@ class ShardingGroup:
             return None
         begin = min((first for first, _ in windows.values()), key=_position)
         end = max((last for _, last in windows.values()), key=_position)
-        return Resync(begin, end, windows)
+        since = min((self.tables[name].since or first for name, (first, _) in windows.items()), key=_position)
+        return Resync(begin, end, windows, since)
 
     def resynced(self, upto: Location, at: Location) -> ShardingGroup:
         """The re-sync has come as far as `upto`."""

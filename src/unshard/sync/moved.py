@@ -130,14 +130,13 @@ class MovedRows:
         resync = group.resync(at)
         if resync is None or len(group.tables) < 2:
             return
-        begin = min((group.tables[name].since or first for name, (first, _) in resync.windows.items()), key=_place)
         target = self._target(group, resync.windows)
         if target.keyless:
             return
         numbers = {name: number for number, name in enumerate(sorted(group.tables))}
         shared = SharedKeys()
         while shared.begin():
-            for rows in self._stretches(log, begin, at):
+            for rows in self._stretches(log, resync.since, at):
                 for keys in self._keys(group, rows, target) if rows is not None else ():
                     shared.add(hash_of(keys.key), numbers[keys.table])
                 yield
@@ -145,7 +144,7 @@ class MovedRows:
             return
         seen: dict[bytes, list[_Seen]] = {}
         orders = 0
-        for rows in self._stretches(log, begin, at):
+        for rows in self._stretches(log, resync.since, at):
             for key, one in self._of_shared(group, rows, target, shared.found, at) if rows is not None else ():
                 change = replace(one.change, order=orders)
                 seen.setdefault(key, []).append(replace(one, change=change))
@@ -284,7 +283,3 @@ def _when(state: TableState, place: Position, at: Location) -> When:
 
 def _only(group: ShardingGroup, table: TablePlan) -> ShardingGroup:
     return replace(group, tables={table.table.name: group.tables[table.table.name]})
-
-
-def _place(place: Location) -> Position:
-    return place.position

@@ -133,7 +133,7 @@ class Resyncer:
             if resync is None or left <= 0:
                 break
             work = next_work(log, resync.begin, resync.edge.position, left, self.source)
-            rows = rows_behind(work, log, resync.begin.position, self.source) if work is not None else None
+            rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
             let = self.groups.again(resync, group, rows) if rows is not None else {}
             if rows is not None and let:
                 more = Found(rows, let)
@@ -148,7 +148,7 @@ class Resyncer:
         """The same for a batch that is open; None where the log has something else there."""
         if batch.plan.get("xid"):
             work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
-            rows = rows_behind(work, log, resync.begin.position, self.source) if work is not None else None
+            rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
             if rows is None or rows.end.position != batch.end:
                 return None
             rows = replace(rows, end=Location(batch.end, batch.plan["end_gtid"]))
