@@ -49,8 +49,9 @@ class Journal:
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
     `owed` is what the next move of the checkpoint adds to the ledger,
     `used` the operators, with a note on each, that it marks as applied. `order`: a master's, by which it claims; None
-    where a human starts the process. `attempts`: how often an operation is tried;
-    who has seen the target given up asks it once more, to put the end on record, and waits no second time.
+    where a human starts the process. `waits`: for what it does, in words, for any thread to read. `attempts`: how often
+    an operation is tried; who has seen the target given up asks it once more, to put the end on record, and waits no
+    second time.
     """
 
     endpoint: Endpoint
@@ -64,6 +65,7 @@ class Journal:
     owed: Account = field(default_factory=Account)
     used: dict[int, str] = field(default_factory=dict)
     attempts: int = ATTEMPTS
+    waits: str = ""
     order: receipts.Order | None = None
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
@@ -264,7 +266,7 @@ class Journal:
         """
 
         def attempt(connection: Any) -> T:
-            with fenced(connection, self.meta, self.source, self.epoch):
+            with fenced(connection, self.meta, self.source, self.epoch, self._tell):
                 return operation(connection)
 
         return self.on_target(attempt, STATEMENT_SECONDS)
@@ -295,8 +297,11 @@ class Journal:
 
     def _wait_for_predecessors(self, connection: Any) -> None:
         """Behind this no earlier process can change a structure any more."""
-        with fenced(connection, self.meta, self.source, self.epoch):
+        with fenced(connection, self.meta, self.source, self.epoch, self._tell):
             pass
+
+    def _tell(self, why: str) -> None:
+        self.waits = why
 
     def _settle(self, cursor: Any) -> None:
         for number, note in self.used.items():

@@ -13,7 +13,7 @@ the open batch. One that can't be ended (a proxy, another account) is ended by t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any
@@ -37,15 +37,18 @@ _KILLED_QUERY = 1317
 
 
 @contextmanager
-def fenced(connection: Any, meta: MetaTables, source: str, epoch: int) -> Iterator[None]:
+def fenced(
+    connection: Any, meta: MetaTables, source: str, epoch: int, tell: Callable[[str], None] = lambda why: None
+) -> Iterator[None]:
     """Be the only one who changes structures for the source, on a connection without an open transaction.
 
-    Waits for a statement that an earlier process, or this one on a lost connection, has left with the server. Raises
-    SyncError SYNC-001 where another process has claimed the source; MySQLdb.Error where the caller is told to give up.
+    Waits for a statement that an earlier process, or this one on a lost connection, has left with the server; `tell` is
+    called with what it waits for, and with an empty text when it does no longer. Raises SyncError SYNC-001 where
+    another process has claimed the source; MySQLdb.Error where the caller is told to give up.
     """
     name = lock_name(meta, source)
     ((idle,),) = rows(connection, "SELECT @@session.wait_timeout")
-    held = _take(connection, meta, source, epoch, name)
+    held = _take(connection, meta, source, epoch, name, tell)
     try:
         _check(connection, meta, source, epoch)
         yield
@@ -62,7 +65,7 @@ def lock_name(meta: MetaTables, source: str) -> str:
     return f"unshard-ddl-{sha256(whole.encode()).hexdigest()[:48]}"
 
 
-def _take(connection: Any, meta: MetaTables, source: str, epoch: int, name: str) -> bool:
+def _take(connection: Any, meta: MetaTables, source: str, epoch: int, name: str, tell: Callable[[str], None]) -> bool:
     """Get the lock, whoever has it; False where the server has no such thing."""
     _idle(connection, IDLE_SECONDS)
     while True:
@@ -75,15 +78,19 @@ def _take(connection: Any, meta: MetaTables, source: str, epoch: int, name: str)
             logger("sync").warning("DDL of a frozen process is not fenced: the target has no GET_LOCK", **words)
             return False
         if got == 1:
+            tell("")
             return True
         _check(connection, meta, source, epoch)
         if given_up():
             raise MySQLdb.OperationalError(_KILLED_QUERY, "waiting for a statement of an earlier process")
-        _end_idle(connection, source, name)
+        tell(_end_idle(connection, source, name))
 
 
-def _end_idle(connection: Any, source: str, name: str) -> None:
-    """End the session that has the lock where it works at nothing; a server that tells no id ends it in time."""
+def _end_idle(connection: Any, source: str, name: str) -> str:
+    """End the session that has the lock where it works at nothing; a server that tells no id ends it in time.
+
+    What is waited for.
+    """
     try:
         ((holder,),) = rows(connection, "SELECT IS_USED_LOCK(%s)", (name,))
         found = rows(connection, "SELECT COMMAND FROM information_schema.PROCESSLIST WHERE ID = %s", (holder,))
@@ -93,11 +100,13 @@ def _end_idle(connection: Any, source: str, name: str) -> None:
             rows(connection, f"KILL {int(holder)}")
         elif holder is not None:
             logger("sync").warning("waits for a DDL of an earlier process", **words, sampled=True)
+            return f"waits for a DDL of an earlier process, connection {holder} of the target"
     except MySQLdb.Error as error:
         if ends_connection(error):
             raise
         words = {"source": source, "error": str(error)}
         logger("sync").warning("the connection of an earlier process can't be ended", **words, sampled=True)
+    return "waits for the connection of an earlier process to end"
 
 
 def _check(connection: Any, meta: MetaTables, source: str, epoch: int) -> None:

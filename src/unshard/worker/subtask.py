@@ -132,7 +132,7 @@ class Subtask:
             return self._loading(self.load, seconds)
         if self.sync is not None and self.sync.meter.location is not None:
             return self._following(self.sync, seconds)
-        return SubtaskStatus(self.source, self.unit, seconds, note=self._relay_note())
+        return SubtaskStatus(self.source, self.unit, seconds, note=self._note())
 
     def _run_on_any(self, stop: Event) -> None:
         """Run on, also where another server takes the source's place, as far as that may be (`find_source`)."""
@@ -208,8 +208,12 @@ class Subtask:
             sync=reading,
             backlog_bytes=backlog,
             upstream=upstream,
-            note=self._relay_note(),
+            note=self._note(),
         )
+
+    def _note(self) -> str:
+        waits = self.sync.journal.waits if self.sync is not None and self.unit == "sync" else ""
+        return waits or self._relay_note()
 
     def _relay_note(self) -> str:
         """What is out of the ordinary with the relay, while its log is followed."""
