@@ -21,6 +21,13 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 
 
 @pytest.fixture(scope="module")
+def target() -> Iterator[MariadbServer]:
+    """One that ends sessions which stand in a transaction: who is frozen in one keeps its rows locked."""
+    with MariadbServer({"gtid_domain_id": "9", "idle_transaction_timeout": "10"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
     places = {"w1": "sync-claim-before:2", "w4": "ddl-execute-after:2"}
     frozen = {name: {"UNSHARD_CRASH_AT": place, "UNSHARD_CRASH_BY": "SIGSTOP"} for name, place in places.items()}
