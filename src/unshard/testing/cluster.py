@@ -154,6 +154,7 @@ class Cluster:
 
     Args:
         keys: keys of every process's file, `master`, `worker` those of one kind.
+        environments: of single workers, at their first start.
         token: what `ctl` shows where nothing else is given.
 
     `asked_first`: the master that `ctl` asks before the others; the first one where it is None.
@@ -168,10 +169,11 @@ class Cluster:
         keys: Mapping[str, Any] | None = None,
         master: Mapping[str, Any] | None = None,
         worker: Mapping[str, Any] | None = None,
+        environments: Mapping[str, Mapping[str, str]] | None = None,
         token: str = "",
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-cluster-"))
-        self._store, self._token = store, token
+        self._store, self._token, self._of_one = store, token, dict(environments or {})
         self._keys, self._of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
@@ -186,7 +188,7 @@ class Cluster:
         """All processes; returns once all serve, a master leads and knows all workers."""
         with ThreadPoolExecutor() as threads:
             serving = [threads.submit(self.start_master, number) for number in range(len(self.masters))]
-            serving += [threads.submit(one.start) for one in self.workers]
+            serving += [threads.submit(one.start, self._of_one.get(one.name)) for one in self.workers]
         for one in serving:
             one.result()
         deadline = time.monotonic() + BOOT_SECONDS
