@@ -7,7 +7,16 @@ from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any
 
-from unshard.api.orders import Beat, MasterLink, Orders, PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.orders import (
+    Beat,
+    MasterLink,
+    Orders,
+    PurgeWish,
+    SourceOrder,
+    SubtaskBrief,
+    SubtaskOrder,
+    unread_source,
+)
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
 from unshard.api.verbs import OperateSource, StartTask
@@ -63,6 +72,7 @@ class FakeWorker:
         self.relay_stage = Stage.RUNNING
         self.purged: list[tuple[str, str]] = []
         self.resumed = 0
+        self.refusal: ClusterError | None = None
 
     def beat(self) -> Orders | None:
         with self.heard:
@@ -71,6 +81,8 @@ class FakeWorker:
     def _beat(self) -> Orders | None:
         try:
             orders = self.master.beat(self._sign())
+            if self._begins_unread(orders.order):
+                return orders
             if orders.order != self.order or self._differs(orders.order):
                 self.order = orders.order
                 self._obey()
@@ -79,9 +91,19 @@ class FakeWorker:
             return None
         return orders
 
+    def _begins_unread(self, order: SourceOrder | None) -> bool:
+        """Whether it is to begin with a source whose file the master can't read: it serves none then."""
+        serves = self.order is not None and order is not None and self.order.epoch == order.epoch
+        self.refusal = unread_source(order.source, order.unread) if order is not None and order.unread else None
+        if self.refusal is not None and not serves:
+            self.order, self.briefs = None, {}
+        return self.refusal is not None and not serves
+
     def report(self, task: str | None, seconds: float) -> SourceReport:
         if self.deaf:
             raise ClusterError("CLUSTER-001")
+        if self.refusal is not None and self.order is None:
+            raise self.refusal
         source = self.order.source if self.order is not None else ""
         relay = RelayStatus(stage=self.relay_stage)
         status = SourceStatus(source=source, worker=self.name, relay_status=relay)
@@ -111,8 +133,10 @@ class FakeWorker:
         self.briefs = {one.task: self._brief(one) for one in subtasks}
 
     def _brief(self, order: SubtaskOrder) -> SubtaskBrief:
-        config = SubtaskConfig.model_validate(order.config)
-        assert self.order is not None and config.source_id == self.order.source
+        assert self.order is not None
+        if not (self.order.unread or order.unread):
+            config = SubtaskConfig.model_validate(order.config)
+            assert config.source_id == self.order.source
         stage, error = order.stage, None
         if stage is Stage.RUNNING and order.task in self.fails:
             stage, error = (

@@ -225,12 +225,45 @@ def test_an_order_of_a_later_version_is_refused_in_words_and_what_is_understood_
         master.orders = master.orders.model_copy(
             update={"order": source_order(order).model_copy(update={"config": {"of-a-later-one": 7}})}
         )
-        wait_until(lambda: refused(agent), "a source that it can't read is told")
+        wait_until(lambda: told_of(agent, "CLUSTER-085"), "a source that it can't read is told")
 
 
-def refused(agent: Agent) -> bool:
+def test_what_the_master_can_t_read_goes_on_by_the_order_before_and_does_not_begin(
+    spark: SparkSession, files: TaskFiles
+) -> None:
+    name, source = files.name, files.sources["s1"]
+    master = PaperMaster()
+    order = subtask_order(files)
+    unread = order.model_copy(update={"config": {}, "unread": "CONFIG-001: line 7"})
+    other = unread.model_copy(update={"task": "other"})
+    master.give(source_order(order))
+    whole = master.orders.order
+    assert whole is not None
+    with Running(master, spark) as agent:
+        master.wait(name, Stage.RUNNING)
+        master.give(whole.model_copy(update={"subtasks": (unread, other)}))
+        told = master.wait("other", Stage.PAUSED)
+        assert told.error is not None and told.error.err_code == "CLUSTER-091" and "line 7" in told.error.raw_cause
+        bare = order.model_copy(update={"config": {}})
+        nothing = whole.model_copy(update={"config": {}, "unread": "CONFIG-001: line 9", "subtasks": (bare,)})
+        master.give(nothing)
+        wait_until(lambda: master.brief("other") is None, "the order is taken")
+        source.run(f"INSERT INTO {name}.t VALUES (1, 1)")
+        wait_until(lambda: rows(files.target, name) == [(1, 1)], "it goes on")
+        paused = bare.model_copy(update={"stage": Stage.PAUSED})
+        master.give(nothing.model_copy(update={"subtasks": (paused,)}))
+        master.wait(name, Stage.PAUSED)
+        master.give(nothing.model_copy(update={"epoch": 2}))
+        wait_until(lambda: told_of(agent, "CLUSTER-091"), "a worker that begins with it is told")
+        assert master.beats[-1].epoch in (0, 1) and agent.host is None
+        master.give(whole.model_copy(update={"epoch": 2}))
+        source.run(f"INSERT INTO {name}.t VALUES (2, 2)")
+        wait_until(lambda: len(rows(files.target, name)) == 2, "mended, it goes on")
+
+
+def told_of(agent: Agent, code: str) -> bool:
     try:
         agent.report(None, 5)
     except ClusterError as error:
-        return error.code == "CLUSTER-085"
+        return error.code == code
     return False

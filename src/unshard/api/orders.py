@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from unshard.api.stage import Stage
 from unshard.api.status import Form, ProcessError, SourceReport
+from unshard.errors import ClusterError, Where
 
 
 class SubtaskBrief(Form):
@@ -36,6 +37,7 @@ class SubtaskOrder(Form):
     """One task on the worker's source. `config`: a `SubtaskConfig` in JSON; `revision` grows when it changes.
 
     It grows too when a subtask that an error has paused is to go on. `kept` is the last brief that the master has.
+    `unread`: why the master can't read the task's file; `config` is empty then, and that of an earlier order counts.
     """
 
     task: str
@@ -43,6 +45,7 @@ class SubtaskOrder(Form):
     revision: int
     config: dict[str, Any]
     kept: SubtaskBrief | None = None
+    unread: str = ""
 
 
 class SourceOrder(Form):
@@ -51,7 +54,7 @@ class SourceOrder(Form):
     Of this one and a subtask's, keys at their defaults may be left out; a key that is not known is refused.
 
     `epoch` grows each time the source is bound to a worker: an answer to an older one has no say. `cluster` names the
-    store that counts it, 0 where that is as old as the process.
+    store that counts it, 0 where that is as old as the process. `unread`: as of a subtask; then all configs are empty.
     """
 
     source: str
@@ -60,6 +63,7 @@ class SourceOrder(Form):
     config: dict[str, Any]
     relay_stage: Stage = Stage.RUNNING
     subtasks: tuple[SubtaskOrder, ...] = ()
+    unread: str = ""
 
 
 class Orders(Form):
@@ -89,6 +93,15 @@ class Beat(Form):
     leaving: bool = False
     life: str = ""
     number: int = 0
+
+
+def unread_source(source: str, cause: str) -> ClusterError:
+    values = {"what": f"source {source}", "command": "operate-source update"}
+    return ClusterError("CLUSTER-091", Where(source), cause, values)
+
+
+def unread_task(task: str, cause: str) -> ClusterError:
+    return ClusterError("CLUSTER-091", cause=cause, values={"what": f"task {task}", "command": "update-task"})
 
 
 class PurgeWish(Form):

@@ -79,6 +79,7 @@ def members(answer: Answer) -> Iterator[RenderableType]:
             style = {"bound": "green", "offline": "bold red"}.get(stage, "none")
             table.add_row(str(one.get("name", "")), Text(stage, style), one.get("source") or "", one.get("addr", ""))
         yield table if workers else "no worker has registered"
+        yield from (Text(f"{one.get('name')}: {one['msg']}", style="yellow") for one in workers if one.get("msg"))
     for kind, form in parts.items():
         if form.get("msg"):
             yield Text(f"{kind}: {form['msg']}", style="yellow")
@@ -92,6 +93,8 @@ def locks(answer: Answer) -> Iterator[RenderableType]:
         if answer.get("result"):
             yield "tables that wait for others of their own source have none yet: `query-status TASK` shows them"
         return
+    if answer.get("msg"):
+        yield Text(str(answer["msg"]), style="yellow")
     for lock in found:
         yield Text(str(lock.get("ID", "")), style="bold")
         rows = [

@@ -97,6 +97,11 @@ MASTER: dict[str, Entry] = {
         "see what is there now with `unshard ctl query-status` or `config`, then give the command again",
         retryable=True,
     ),
+    "CLUSTER-091": Entry(
+        "the file that is kept of {what} can't be read by this version; what runs goes on as it was, nothing begins",
+        "correct what the cause names and give the whole file again: `unshard ctl {command} FILE`; "
+        "`unshard ctl config {what}` shows what is kept",
+    ),
     "CLUSTER-039": Entry(
         "the worker at {addr} does not answer",
         "see the cause; `unshard ctl list-member --worker` tells whether the master still hears it",

@@ -10,6 +10,7 @@ from unshard.errors import ClusterError, UnshardError
 from unshard.log import level, set_level
 from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
+from unshard.master.orders import unread
 from unshard.master.state import WorkerRow
 
 LevelOf = Callable[[str, str], str]
@@ -75,12 +76,17 @@ class Members:
             members.append({"master": {"msg": "", "masters": masters}})
         if every or request.worker:
             workers = [
-                {"name": name, "addr": addr, "stage": stage, "source": source}
+                {"name": name, "addr": addr, "stage": stage, "source": source, **self._told(source)}
                 for name, (addr, stage, source) in self.workers().items()
                 if not named or name in named
             ]
             members.append({"worker": {"msg": "", "workers": workers}})
         return plain(members=members)
+
+    def _told(self, source: str) -> dict[str, str]:
+        """What keeps a worker from its source's orders."""
+        faults = unread(self._cluster.state, [source], ())
+        return {"msg": "\n".join(map(str, faults))} if faults else {}
 
     def log_level(self, request: LogLevel, level_of: LevelOf | None) -> Answer:
         """Set or tell how much members log: of all that are alive, or those named. Raises ClusterError CLUSTER-019."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Any
 
-from unshard.api.orders import SourceOrder, SubtaskOrder
+from unshard.api.orders import SourceOrder, SubtaskOrder, unread_source, unread_task
 from unshard.api.stage import Stage
 from unshard.config.database import DatabaseConfig
 from unshard.config.files import parse_source, parse_task
@@ -14,7 +15,7 @@ from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtask
 from unshard.config.task import MetaConfig, TaskConfig
-from unshard.errors import UnshardError
+from unshard.errors import ClusterError, ConfigError
 from unshard.log import logger
 from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow
 
@@ -23,13 +24,39 @@ _KEPT = 4096
 
 
 def source_config(row: SourceRow) -> SourceConfig:
-    """Raises ConfigError where the stored text is none any more (of another version)."""
-    config = _source(row.text, row.name)
+    """Raises ClusterError CLUSTER-091 where the stored text is none any more (of another version)."""
+    try:
+        config = _source(row.text, row.name)
+    except ConfigError as error:
+        raise unread_source(row.name, _in_short(error)) from None
     return config if config.enable == row.enabled else config.model_copy(update={"enable": row.enabled})
 
 
 def task_config(row: TaskRow) -> TaskConfig:
-    return _task(row.text, row.name)
+    """Raises ClusterError CLUSTER-091 as `source_config`."""
+    try:
+        return _task(row.text, row.name)
+    except ConfigError as error:
+        raise unread_task(row.name, _in_short(error)) from None
+
+
+def unread(state: State, sources: Iterable[str], tasks: Iterable[str]) -> list[ClusterError]:
+    """What is wrong with those of these files that can't be read."""
+    files: list[Callable[[], Section]] = [
+        *(partial(source_config, state.sources[name]) for name in sources if name in state.sources),
+        *(partial(task_config, state.tasks[name]) for name in tasks if name in state.tasks),
+    ]
+    found = []
+    for read in files:
+        try:
+            read()
+        except ClusterError as error:
+            found.append(error)
+    return found
+
+
+def _in_short(error: ConfigError) -> str:
+    return f"{error.code}: {error.message}: {error.cause}"
 
 
 def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
@@ -59,31 +86,54 @@ def with_start(config: SubtaskConfig, start: str) -> SubtaskConfig:
 
 
 def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
-    """All that the worker of that bound is to do. A task that can't be read is left out, and logged.
+    """All that the worker of that bound is to do. Of a file that can't be read the worker is told why, and logged.
 
     `held`: what runs is to stand still for a moment.
     """
     row = state.sources[bound.source]
+    form: dict[str, Any] = {}
+    fault = ""
+    try:
+        form = sent_form(source_config(row))
+    except ClusterError as error:
+        fault = error.cause
+        logger("master", source=row.name).error("source can't be read", sampled=True, **error.to_dict())
     found = []
     for subtask in state.of_source(bound.source):
-        task = state.tasks[subtask.task]
-        try:
-            form = _subtask_form(task.text, task.name, row.text, row.name, row.enabled, subtask.start)
-        except UnshardError as error:
-            logger("master", source=row.name, task=task.name).error("task can't be read", **error.to_dict())
-            continue
         stage = Stage.PAUSED if held and subtask.stage is Stage.RUNNING else subtask.stage
         stage = stage if row.enabled else Stage.STOPPED
-        kept = subtask.brief
-        found.append(SubtaskOrder(task=subtask.task, stage=stage, revision=subtask.revision, config=form, kept=kept))
+        told, why = ({}, "") if fault else _told(state, row, subtask)
+        found.append(
+            SubtaskOrder(
+                task=subtask.task,
+                stage=stage,
+                revision=subtask.revision,
+                config=told,
+                kept=subtask.brief,
+                unread=why,
+            )
+        )
     return SourceOrder(
         source=row.name,
         epoch=bound.epoch,
         cluster=state.cluster,
-        config=sent_form(source_config(row)),
+        config=form,
         relay_stage=row.relay_stage,
         subtasks=tuple(found),
+        unread=fault,
     )
+
+
+def _told(state: State, source: SourceRow, subtask: SubtaskRow) -> tuple[dict[str, Any], str]:
+    """The config of a subtask, or why there is none."""
+    task = state.tasks[subtask.task]
+    try:
+        return _subtask_form(task.text, task.name, source.text, source.name, source.enabled, subtask.start), ""
+    except ConfigError as error:
+        logger("master", source=source.name, task=task.name).error(
+            "task can't be read", sampled=True, **error.to_dict()
+        )
+        return {}, _in_short(error)
 
 
 @lru_cache(_KEPT)

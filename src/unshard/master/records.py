@@ -9,7 +9,7 @@ from unshard.api.verbs import Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUn
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer
 from unshard.master.cluster import Cluster
-from unshard.master.orders import subtask_config
+from unshard.master.orders import subtask_config, unread
 from unshard.master.stages import settle
 from unshard.master.state import SubtaskRow
 from unshard.master.status import Statuses
@@ -63,8 +63,16 @@ class Records:
         state = self._cluster.state
         if request.task and request.task not in state.tasks:
             raise ClusterError("CLUSTER-017", values={"task": request.task})
-        names = [request.task] if request.task else list(state.tasks)
-        return answer_locks([self._subject(name) for name in names], request)
+        if request.task:
+            return answer_locks([self._subject(request.task)], request)
+        subjects, faults = [], []
+        for name in state.tasks:
+            try:
+                subjects.append(self._subject(name))
+            except ClusterError as error:
+                faults.append(str(error))
+        told = answer_locks(subjects, request)
+        return {**told, "msg": "\n".join([*faults, told["msg"]])} if faults else told
 
     def unlock(self, request: ShardDdlLockUnlock, who: str) -> Answer:
         """Settle a lock by hand. Raises ClusterError CLUSTER-017, 047; ShardError SHARD-003 to 006; TargetError."""
@@ -74,8 +82,13 @@ class Records:
         return answer_unlock(self._subject(task), request, who)
 
     def _subject(self, task: str) -> Subject:
+        """Raises ClusterError CLUSTER-091 where no part of the task can be read."""
         state = self._cluster.state
-        return Subject.of_subtasks([subtask_config(state, row) for row in state.of_task(task)])
+        rows = state.of_task(task)
+        faulty = {error.where.source for error in unread(state, [row.source for row in rows], ())}
+        known = [row for row in rows if row.source not in faulty]
+        subject = Subject.of_subtasks([subtask_config(state, row) for row in known or rows])
+        return replace(subject, sources=tuple(row.source for row in rows))
 
     def _resume(self, rows: list[SubtaskRow]) -> None:
         if not rows:

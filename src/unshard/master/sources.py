@@ -13,6 +13,7 @@ from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
+from unshard.master.orders import unread
 from unshard.master.scheduler import worker_fault
 from unshard.master.stages import WAIT_SECONDS, settle
 from unshard.master.state import SourceRow, State
@@ -110,7 +111,8 @@ class Sources:
 
     def _shown(self, name: str) -> Answer:
         worker = self._cluster.state.worker_of(name)
-        return of_source(name, worker, "" if worker else _NO_WORKER)
+        faults = [str(error) for error in unread(self._cluster.state, [name], ())]
+        return of_source(name, worker, "\n".join(faults or ([] if worker else [_NO_WORKER])))
 
 
 def _known(state: State, name: str) -> SourceRow:

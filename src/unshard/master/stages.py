@@ -9,6 +9,7 @@ from unshard.api.stage import Stage
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, of_source
 from unshard.master.cluster import Cluster
+from unshard.master.orders import unread
 from unshard.master.state import SubtaskRow
 
 WAIT_SECONDS = 10.0
@@ -48,8 +49,11 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
         return NOT_BOUND if wanted is Stage.RUNNING else CUT_OFF
     beat = cluster.roster.beat_of(bound.worker)
     if beat is None or beat.epoch != bound.epoch:
-        idle = beat is not None and not beat.epoch  # it serves nothing, so nothing of the task runs there
-        return "" if idle and wanted is Stage.STOPPED else None
+        if beat is None or beat.epoch:
+            return None
+        if wanted is not Stage.RUNNING:
+            return ""  # it serves nothing, so nothing of the task runs there
+        return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or None
     brief = cluster.roster.brief(bound.worker, bound.epoch, row.task)
     if brief is None:
         return "" if wanted is Stage.STOPPED else None

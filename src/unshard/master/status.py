@@ -12,6 +12,7 @@ from unshard.api.verbs import QueryStatus
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.answers import Answer, answer
 from unshard.master.cluster import Cluster
+from unshard.master.orders import unread
 from unshard.master.state import State, SubtaskRow
 from unshard.master.tasks import subtasks
 
@@ -34,8 +35,9 @@ class Statuses:
             rows = list(state.subtasks.values())
         names = list(dict.fromkeys(row.source for row in rows)) or list(request.sources)
         reports = self.reports(names, request.name or None)
+        told = "\n".join(map(str, unread(state, names, dict.fromkeys(row.task for row in rows))))
         if request.name or request.more or (request.sources and not request.name):
-            return answer(_form(reports[name]) for name in names)
+            return answer((_form(reports[name]) for name in names), told)
         tasks = [
             {
                 "taskName": task,
@@ -44,7 +46,7 @@ class Statuses:
             }
             for task in state.tasks
         ]
-        return {"result": True, "msg": "", "tasks": tasks}
+        return {"result": True, "msg": told, "tasks": tasks}
 
     def reports(self, sources: Sequence[str], task: str | None) -> dict[str, SourceReport]:
         """The report of each source, asked of all workers at once; one that doesn't answer gets what is on record."""
@@ -62,7 +64,9 @@ class Statuses:
             return _recorded(state, source, task, error)
         if found.source_status.source != source:
             return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
-        status = found.source_status.model_copy(update={"worker": bound.worker})
+        faults = unread(state, [source], ())
+        result = ProcessResult(errors=tuple(map(process_error, faults))) if faults else found.source_status.result
+        status = found.source_status.model_copy(update={"worker": bound.worker, "result": result})
         told = {one.name for one in found.sub_task_status}
         missing = [_new(row) for row in _rows(state, source, task) if row.task not in told]
         return found.model_copy(update={"source_status": status, "sub_task_status": (*found.sub_task_status, *missing)})

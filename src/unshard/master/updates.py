@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from unshard.api.stage import Stage, UnitName
 from unshard.api.verbs import UpdateSource, UpdateTask
 from unshard.config.database import DatabaseConfig
+from unshard.config.document import parse_document
 from unshard.config.files import parse_source, parse_task
 from unshard.config.section import Section
-from unshard.errors import ClusterError
+from unshard.errors import ClusterError, ConfigError
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.beginning import Leave, leave
 from unshard.master.cluster import Cluster
@@ -45,6 +48,7 @@ class Updates:
 
         A source that has been stopped may be left out: it has left the task then, and no sharding DDL waits for it.
         Rules, routes and the like want the task to be paused and past its copy; `LIVE_TASK` may change while it runs.
+        A kept file that can't be read may be replaced wherever nothing of the task runs.
         """
         if request.sources:
             raise ClusterError("CLUSTER-016", cause="a task has one file for all of its sources: leave -s out")
@@ -53,27 +57,33 @@ class Updates:
         row = state.tasks.get(new.name)
         if row is None:
             raise ClusterError("CLUSTER-017", values={"task": new.name})
-        old = task_config(row)
-        changed = _changed(old, new)
-        faults = [f"{key} can't change: start another task" for key in sorted(changed & NEVER)]
-        if "target-database" in changed and _place(old.target_database) != _place(new.target_database):
-            faults.append("host and port of target-database can't change: start another task")
         rows = state.of_task(new.name)
+        listed = {instance.source_id for instance in new.mysql_instances}
+        try:
+            old = task_config(row)
+        except ClusterError:
+            changed = set(_keys(new))
+            faults = _forever(row.text, request.task) + self._at_work(rows)
+            left = [name for name in _instances(row.text) if name not in listed]
+        else:
+            changed = _changed(old, new)
+            faults = [f"{key} can't change: start another task" for key in sorted(changed & NEVER)]
+            if "target-database" in changed and _place(old.target_database) != _place(new.target_database):
+                faults.append("host and port of target-database can't change: start another task")
+            if changed - LIVE_TASK:
+                faults += _not_at_rest(rows, ", ".join(sorted(changed - LIVE_TASK - NEVER)))
+            left = [one.source_id for one in old.mysql_instances if one.source_id not in listed]
         faults += [
             f"source {one.source} can't leave the task by this: stop-task -s {one.source}"
             for one in rows
-            if one.source not in {instance.source_id for instance in new.mysql_instances}
+            if one.source not in listed
         ]
-        if changed - LIVE_TASK:
-            faults += _not_at_rest(rows, ", ".join(sorted(changed - LIVE_TASK - NEVER)))
         _refuse(faults)
         if not changed:
             with self._cluster.change() as writing:
                 writing.put_task(TaskRow(new.name, kept(request.task)))  # comments may be others
             return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
         configs = plan(state, new, [one.source for one in rows])
-        listed = {instance.source_id for instance in new.mysql_instances}
-        left = [one.source_id for one in old.mysql_instances if one.source_id not in listed]
         if left and configs[0].pessimistic:
             self._leave(configs[0], left)
         with self._cluster.change() as writing:
@@ -85,19 +95,29 @@ class Updates:
         return self._settled(renewed)
 
     def source(self, request: UpdateSource) -> Answer:
-        """Change a source's file. Raises ClusterError CLUSTER-008, 016, 083; ConfigError; SourceError."""
+        """Change a source's file; one that can't be read too, wherever none of its tasks runs.
+
+        Raises ClusterError CLUSTER-008, 016, 083; ConfigError; SourceError.
+        """
         new = parse_source(request.config)
         state = self._cluster.state
         known(state, new.source_id)
         row = state.sources[new.source_id]
-        changed = _changed(source_config(row), new)
+        try:
+            before = source_config(row)
+        except ClusterError:
+            changed, at_work = set(_keys(new)), self._at_work
+        else:
+            changed = _changed(before, new)
+            what = ", ".join(sorted(changed - LIVE_SOURCE))
+            at_work = partial(_not_at_rest, what=what)
         if not changed:
             with self._cluster.change() as writing:
                 writing.put_source(replace(row, text=kept(request.config)))
             return answer([of_source(new.source_id, state.worker_of(new.source_id), UNCHANGED)])
         rows = state.of_source(new.source_id)
         if changed - LIVE_SOURCE:
-            _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))
+            _refuse(at_work(rows))
         self._ask(new)
         with self._cluster.change() as writing:
             now = writing.state
@@ -109,7 +129,7 @@ class Updates:
             writing.put_source(replace(row, text=kept(request.config), enabled=new.enable, relay_stage=relay))
             rows = now.of_source(new.source_id)
             if changed - LIVE_SOURCE:
-                _refuse(_not_at_rest(rows, ", ".join(sorted(changed - LIVE_SOURCE))))
+                _refuse(at_work(rows))
             renewed = _renewed(writing.state, rows)
             for one in renewed:
                 writing.put_subtask(one)
@@ -119,6 +139,22 @@ class Updates:
             return answer([of_source(new.source_id, worker)])
         return self._settled(renewed)
 
+    def _at_work(self, rows: Sequence[SubtaskRow]) -> list[str]:
+        """Those that run on by a file which nobody can compare with a new one."""
+        faults = []
+        for row in rows:
+            bound = self._cluster.serving(row.source)
+            beat = self._cluster.roster.beat_of(bound.worker) if bound is not None else None
+            if bound is None or (beat is not None and not beat.epoch):
+                continue
+            brief = self._cluster.roster.brief(bound.worker, bound.epoch, row.task)
+            if (brief.stage if brief is not None else row.stage) not in _RESTS:
+                faults.append(
+                    f"task {row.task} on source {row.source} runs on by the file that it had, which can't be read "
+                    f"any more: pause-task {row.task} -s {row.source} first"
+                )
+        return faults
+
     def _settled(self, rows: Sequence[SubtaskRow]) -> Answer:
         running = [row for row in rows if row.stage is Stage.RUNNING]
         resting = [row for row in rows if row.stage is not Stage.RUNNING]
@@ -127,9 +163,46 @@ class Updates:
 
 def _changed(old: Section, new: Section) -> set[str]:
     """Top-level keys, as in the file, whose value is another one now."""
-    fields = type(old).model_fields
-    values = ((info.alias or name, getattr(old, name), getattr(new, name)) for name, info in fields.items())
-    return {key for key, before, after in values if not _same(before, after)}
+    names = _keys(new).items()
+    return {key for key, name in names if not _same(getattr(old, name), getattr(new, name))}
+
+
+def _keys(config: Section) -> dict[str, str]:
+    """The top-level keys, as in the file, with the fields that hold them."""
+    return {info.alias or name: name for name, info in type(config).model_fields.items()}
+
+
+def _forever(kept: str, given: str) -> list[str]:
+    """What may never change, by the words of two files of which the first can't be read as a task."""
+    old, new = _words(kept), _words(given)
+    if not old:
+        return []  # not even YAML: what it said nobody knows
+    places = [(key,) for key in sorted(NEVER)] + [("target-database", "host"), ("target-database", "port")]
+    words = [(".".join(place), _word(old, place), _word(new, place)) for place in places]
+    return [
+        f"{key} can't change: the file that is kept says {before or 'nothing'}, this one {after or 'nothing'}; write "
+        "it as it was, or start another task"
+        for key, before, after in words
+        if before != after
+    ]
+
+
+def _instances(kept: str) -> list[str]:
+    found = _words(kept).get("mysql-instances")
+    names = [_word(one, ("source-id",)) for one in found] if isinstance(found, list) else []
+    return [name for name in names if name]
+
+
+def _words(text: str) -> Mapping[str, Any]:
+    with suppress(ConfigError):
+        return parse_document(text, "").data
+    return {}
+
+
+def _word(form: Any, place: tuple[str, ...]) -> str:
+    for key in place:
+        form = form.get(key) if isinstance(form, dict) else None
+    return "" if form is None else str(form)
 
 
 def _same(before: Any, after: Any) -> bool:

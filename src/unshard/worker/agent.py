@@ -90,7 +90,7 @@ class Agent:
             self._leave()
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
-        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, 085 where it can't read it."""
+        """As `WorkerLink`. Raises ClusterError CLUSTER-023 while it serves no source, 085 and 091 for an unread one."""
         del seconds  # what it says, it knows
         if self._refusal is not None:
             raise self._refusal

@@ -1,4 +1,5 @@
-"""Orders that this worker can't read, for the master is of a later version: each stands as a subtask that tells so."""
+"""Orders that can't be read: by this worker, for the master is of a later version, or by the master, of whose files
+one is none any more. Each stands as a subtask that tells so."""
 
 from __future__ import annotations
 
@@ -48,5 +49,5 @@ class RefusedSubtask:
         return kept.model_copy(update={**told, "next_resume": self.since.isoformat(timespec="milliseconds")})
 
     def form(self) -> SubTaskStatus:
-        result = ProcessResult(errors=(self.error,), detail="goes on by itself once the worker knows the order")
+        result = ProcessResult(errors=(self.error,), detail="goes on by itself once its order can be read")
         return SubTaskStatus(name=self.order.task, stage=Stage.PAUSED, unit=UnitName.NONE, result=result)

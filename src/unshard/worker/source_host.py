@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from unshard.api.orders import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.orders import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder, unread_source, unread_task
 from unshard.api.stage import Stage
 from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
@@ -73,6 +73,8 @@ class SourceHost:
     _alone: bool = False
 
     def __post_init__(self) -> None:
+        if self.order.unread:
+            raise unread_source(self.order.source, self.order.unread)
         self.source = self._located(understood(SourceConfig, self.order.config, self.order.source))
         self.relay = SharedRelay.of(self.source)
         self._watch = UpstreamWatch(to_endpoint(self.source.database))
@@ -82,11 +84,14 @@ class SourceHost:
         """Bring all that it does in line with the order, of the same source and epoch; at once back. Idempotent.
 
         A subtask whose order has what this version doesn't know stops, and tells so. Raises ClusterError CLUSTER-085
-        where the source's part has: all goes on as before then.
+        where the source's part has: all goes on as before then. What the master itself can't read goes on by the
+        config of the order before, through the same stages; without one it does not begin, and tells so.
         """
         if self._closing:
             return
-        source = self._located(understood(SourceConfig, order.config, order.source))
+        source = self.source
+        if not order.unread:
+            source = self._located(understood(SourceConfig, order.config, order.source))
         if self._alone:
             self._log.info("a master answers again")
         self._stand(alone=False)
@@ -179,7 +184,7 @@ class SourceHost:
 
     def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
         known = self.refused.get(order.task)
-        if known is not None and known.order.config == order.config:
+        if known is not None and (known.order.config, known.error.raw_cause) == (order.config, error.cause):
             return replace(known, order=order)
         self._log.error("order refused", task=order.task, **error.to_dict())
         return RefusedSubtask.of(order, error)
@@ -203,9 +208,14 @@ class SourceHost:
         return [hosted.config for hosted in self.subtasks.values()]
 
     def _obey(self, task: str, order: SubtaskOrder) -> None:
-        config = understood(SubtaskConfig, order.config, self.order.source)
-        config = config.model_copy(update={"source": self._located(config.source)})
         hosted = self.subtasks.get(task)
+        if self.order.unread or order.unread:
+            if hosted is None:
+                raise self._unread(order)
+            config = hosted.config
+        else:
+            config = understood(SubtaskConfig, order.config, self.order.source)
+            config = config.model_copy(update={"source": self._located(config.source)})
         if hosted is not None and hosted.stage in (Stage.STOPPING, Stage.STOPPED):
             return  # it was taken away and has come back: once its end is here it begins anew
         if hosted is None:
@@ -220,6 +230,11 @@ class SourceHost:
             )
             self.subtasks = {**self.subtasks, task: hosted}
         hosted.obey(order, config)
+
+    def _unread(self, order: SubtaskOrder) -> ClusterError:
+        if self.order.unread:
+            return unread_source(self.order.source, self.order.unread)
+        return unread_task(order.task, order.unread)
 
     def _located(self, source: SourceConfig) -> SourceConfig:
         return source.model_copy(update={"relay_dir": self.means.relay_dir}) if self.means.relay_dir else source

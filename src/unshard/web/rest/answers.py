@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from unshard.errors import ClusterError
@@ -13,6 +13,16 @@ def listed(items: Iterable[Any]) -> dict[str, Any]:
     """DM's lists: `total` and `data`."""
     data = list(items)
     return {"total": len(data), "data": data}
+
+
+def readable(form: Callable[[], dict[str, Any]], name: dict[str, str]) -> dict[str, Any]:
+    """An item of a list; of one whose kept file can't be read its name, and why."""
+    try:
+        return form()
+    except ClusterError as error:
+        if error.code != "CLUSTER-091":
+            raise
+        return {**name, "error_msg": str(error)}
 
 
 def done(answer: Answer) -> Answer:

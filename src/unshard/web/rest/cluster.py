@@ -15,9 +15,10 @@ from unshard.config.access import Role
 from unshard.config.files import parse_task
 from unshard.master.orders import task_config
 from unshard.master.service import Master
+from unshard.master.state import TaskRow
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed
+from unshard.web.rest.answers import done, listed, readable
 from unshard.web.rest.task_form import Task, from_config, to_text
 
 TOPOLOGY = "topology"
@@ -138,7 +139,11 @@ def template_routes(master: Master) -> APIRouter:
     @needs(Role.VIEWER)
     def list_templates() -> dict[str, Any]:
         """The tasks that are kept for later."""
-        return listed(from_config(task_config(row)) for row in master.cluster.state.templates.values())
+
+        def shown(row: TaskRow) -> dict[str, Any]:
+            return readable(lambda: from_config(task_config(row)), {"name": row.name})
+
+        return listed(map(shown, master.cluster.state.templates.values()))
 
     @router.post("/import", status_code=status.HTTP_202_ACCEPTED)
     @needs(Role.OPERATOR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, status
@@ -24,7 +25,7 @@ from unshard.mysql.connection import rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed
+from unshard.web.rest.answers import done, listed, readable
 from unshard.web.rest.source_form import Source, from_config, to_text
 
 _OWN = frozenset({"information_schema", "performance_schema", "mysql", "sys"})
@@ -89,9 +90,9 @@ def source_routes(master: Master) -> APIRouter:
     @needs(Role.VIEWER)
     def list_sources(with_status: bool = False, enable_relay: bool | None = None) -> dict[str, Any]:
         """All sources."""
-        forms = [shown(name, with_status=with_status) for name in master.cluster.state.sources]
-        wanted = [one for one in forms if enable_relay in (None, one["relay_config"]["enable_relay"])]
-        return listed(wanted)
+        names = master.cluster.state.sources
+        forms = [readable(partial(shown, name, with_status=with_status), {"source_name": name}) for name in names]
+        return listed(one for one in forms if enable_relay in (None, one.get("relay_config", {}).get("enable_relay")))
 
     @router.get("/{source_name}")
     @needs(Role.VIEWER)

@@ -24,7 +24,7 @@ from unshard.transform.route import Router
 from unshard.transform.taken import allow_list
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
-from unshard.web.rest.answers import done, listed
+from unshard.web.rest.answers import done, listed, readable
 from unshard.web.rest.task_form import Task, from_config, to_text
 
 
@@ -66,10 +66,12 @@ def task_routes(master: Master) -> APIRouter:
     router = APIRouter(prefix="/api/v1/tasks", tags=["task"], route_class=LeaderRoute)
 
     def known(name: str) -> Any:
-        found = master.cluster.state.tasks.get(name)
-        if found is None:
+        there(name)
+        return task_config(master.cluster.state.tasks[name])
+
+    def there(name: str) -> None:
+        if name not in master.cluster.state.tasks:
             raise ClusterError("CLUSTER-017", values={"task": name})
-        return task_config(found)
 
     def reports(name: str, sources: list[str]) -> dict[str, SourceReport]:
         rows = [row.source for row in master.cluster.state.of_task(name) if not sources or row.source in sources]
@@ -89,7 +91,7 @@ def task_routes(master: Master) -> APIRouter:
         wanted = {name for name in source_name_list.split(",") if name}
         found = []
         for name in master.cluster.state.tasks:
-            form = from_config(known(name))
+            form = readable(lambda name=name: from_config(known(name)), {"name": name})  # type: ignore[misc]
             sources = {row.source for row in master.cluster.state.of_task(name)}
             if wanted and not wanted & sources:
                 continue
@@ -128,7 +130,7 @@ def task_routes(master: Master) -> APIRouter:
     def delete_task(task_name: str, force: bool = False, keep_meta: bool = True) -> None:
         """Forget a task that stands; `force`: one that runs too. What the target has on record of it stays, so that a
         task of its name goes on there; without `keep_meta` that is dropped too."""
-        known(task_name)
+        there(task_name)
         running = [row.source for row in master.cluster.state.of_task(task_name) if row.stage == "Running"]
         if running and not force:
             raise ClusterError("CLUSTER-016", cause=f"it runs on {', '.join(running)}: stop it first, or force=true")
@@ -141,14 +143,14 @@ def task_routes(master: Master) -> APIRouter:
     @needs(Role.VIEWER)
     def task_status(task_name: str, source_name_list: str = "") -> dict[str, Any]:
         """The task on each of its sources."""
-        known(task_name)
+        there(task_name)
         return listed(_statuses(task_name, reports(task_name, [one for one in source_name_list.split(",") if one])))
 
     @router.post("/{task_name}/start")
     @needs(Role.OPERATOR)
     def start_task(task_name: str, body: Start | None = None) -> None:
         """Let the task run, after its creation, a stop or a pause."""
-        known(task_name)
+        there(task_name)
         wish = body or Start()
         if wish.safe_mode_time_duration:
             cause = "safe_mode_time_duration: write safe-mode-duration into the task's syncer, by update-task"
