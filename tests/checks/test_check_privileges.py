@@ -14,7 +14,7 @@ from unshard.testing.servers import MariadbServer
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"
 DUMP = "source db dump privilege checker"
-TARGET = "target db privilege checker"
+TARGET, WRITABLE = "target db privilege checker", "target db writable checker"
 DUMPER, LOADER = "dumper_conn_number_checker", "loader_conn_number_checker"
 
 
@@ -109,9 +109,40 @@ def test_a_table_that_is_not_innodb_takes_a_lock(files: TaskFiles, changed_sourc
 
 def test_the_target(files: TaskFiles, target_server: MariadbServer, schema: str) -> None:
     login = as_user(target_server, "writer", f"SELECT ON `{schema}`.*")
-    commands = mended(with_keys(files, target_database=login), TARGET, target_server, "warn", "lacks")
+    commands = mended(with_keys(files, target_database=login), TARGET, target_server, "fail", "lacks")
     assert len(commands) == 2, "the schema of the task, and the meta schema with those for trials"
     target_server.run("DROP USER writer@`127.0.0.1`")
+
+
+def test_a_target_account_with_nothing_fails(files: TaskFiles, target_server: MariadbServer) -> None:
+    own = with_keys(files, target_database=as_user(target_server, "nobody"))
+    assert [finding.severity for finding in found(own, TARGET)] == ["fail", "fail"]
+
+
+def test_a_target_account_that_has_its_grants_of_a_role_or_of_everybody(
+    files: TaskFiles, target_server: MariadbServer
+) -> None:
+    login = as_user(target_server, "granted")
+    target_server.run("CREATE OR REPLACE ROLE mover", "GRANT ALL ON *.* TO mover", "GRANT mover TO granted@`127.0.0.1`")
+    target_server.run("SET DEFAULT ROLE mover FOR granted@`127.0.0.1`")
+    assert found(with_keys(files, target_database=login), TARGET) == []
+    target_server.run("DROP ROLE mover", "GRANT ALL ON *.* TO PUBLIC")
+    try:
+        assert found(with_keys(files, target_database=login), TARGET) == []
+    finally:
+        target_server.run("REVOKE ALL, GRANT OPTION FROM PUBLIC")
+
+
+def test_a_read_only_target(files: TaskFiles, target_server: MariadbServer) -> None:
+    most = "CREATE, SELECT, INSERT, UPDATE, DELETE, ALTER, DROP, INDEX, REFERENCES ON *.*"
+    target_server.run("SET GLOBAL read_only = ON")
+    try:
+        exempt = as_user(target_server, "high", most, "READ_ONLY ADMIN ON *.*")
+        assert found(with_keys(files, target_database=exempt), WRITABLE) == []
+        login = as_user(target_server, "plain", most)
+        mended(with_keys(files, target_database=login), WRITABLE, target_server, "fail", "read_only is ON")
+    finally:
+        target_server.run("SET GLOBAL read_only = OFF")
 
 
 def test_connections_of_the_dump(files: TaskFiles, changed_source: MariadbServer) -> None:

@@ -15,7 +15,7 @@ from unshard.testing.mysql_server import MysqlServer
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"
 DUMP = "source db dump privilege checker"
-TARGET = "target db privilege checker"
+TARGET, WRITABLE = "target db privilege checker", "target db writable checker"
 TABLES = "table structure compatibility check"
 
 
@@ -120,3 +120,16 @@ def test_the_gtid_of_meta(files: TaskFiles, mysql_source: MysqlServer) -> None:
     own = replace(with_keys(files, task_mode="incremental"), source={"enable-gtid": True})
     own = replace(own, instance={"meta": {"binlog-gtid": "".join(str(executed).split())}})
     assert found(own, "meta position check") == []
+
+
+@pytest.mark.parametrize(("variable", "exempt"), [("read_only", True), ("super_read_only", False)])
+def test_a_read_only_target(files: TaskFiles, mysql_target: MysqlServer, variable: str, exempt: bool) -> None:
+    most = "CREATE, SELECT, INSERT, UPDATE, DELETE, ALTER, DROP, INDEX, REFERENCES ON *.*"
+    admin = as_user(mysql_target, "high", most, "CONNECTION_ADMIN ON *.*")
+    login = as_user(mysql_target, "plain", most)
+    mysql_target.run(f"SET GLOBAL {variable} = ON")
+    try:
+        assert bool(found(with_keys(files, target_database=admin), WRITABLE)) is not exempt
+        mended(with_keys(files, target_database=login), WRITABLE, mysql_target, "fail", f"{variable} is ON")
+    finally:
+        mysql_target.run("SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF")

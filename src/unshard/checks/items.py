@@ -106,7 +106,11 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "target_privilege", "target db privilege checker", "the account may write to the schemas of the task",
-        "target", target=privileges.target_privilege, applies="all but `dump`",
+        "target", target=privileges.target_privilege, applies="all but `dump`", worst="fail",
+    ),
+    Item(
+        "", "target db writable checker", "the target lets the account write: it is no replica", "target",
+        target=privileges.target_writable, applies="all but `dump`", worst="fail",
     ),
     Item(
         "meta_position", "meta position check", "the source still has the place that `meta` names", "source",

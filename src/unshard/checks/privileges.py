@@ -12,8 +12,13 @@ from unshard.mysql.flavour import Flavour
 from unshard.mysql.grants import schema_clause
 from unshard.source.requirements import replication_privileges, status_privilege
 
+_KEPT_WITH = ("SELECT", "INSERT", "UPDATE", "DELETE")
+"""What no record of a task is kept without."""
+
 TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX", "REFERENCES")
 _WILD = frozenset("*?[~")
+_OF_ITS_OWN = (10, 11, 0)
+"""From this version on MariaDB's SUPER does not bring READ_ONLY ADMIN."""
 
 
 def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
@@ -86,7 +91,10 @@ def _unseen(source: SourceFacts, severity: Severity) -> Iterator[Finding]:
 
 
 def target_privilege(task: TaskFacts) -> Iterator[Finding]:
-    """On `*.*` or on each schema that is written to, and on those whose names begin with `meta-schema`."""
+    """On `*.*` or on each schema that is written to, and on those whose names begin with `meta-schema`.
+
+    A lack that stops the task at its first write fails; TiDB may have more than its SHOW GRANTS tells.
+    """
     end = task.target
     if end is None:
         return
@@ -101,7 +109,50 @@ def target_privilege(task: TaskFacts) -> Iterator[Finding]:
         missing = tuple(name for name in TARGET_PRIVILEGES if not end.grants.on_schema(name, schema))
         if missing and on not in told:
             told.add(on)
-            yield _lack("warn", end, missing, on, f"on {schema}{why}", TARGET_PRIVILEGES)
+            needed = _KEPT_WITH if schema == meta else ("INSERT",) if schema in routed else ()
+            stops = not _is_tidb(end) and not all(end.grants.within(name, schema) for name in needed)
+            yield _lack("fail" if stops else "warn", end, missing, on, f"on {schema}{why}", TARGET_PRIVILEGES)
+
+
+def target_writable(task: TaskFacts) -> Iterator[Finding]:
+    """Whether the server lets this account write at all. A replica, or a primary that was demoted, does not."""
+    end = task.target
+    if end is None:
+        return
+    for variable in _read_only(end):
+        mend = f"SET GLOBAL {variable.removeprefix('super_')} = OFF;"  # read_only takes super_read_only with it
+        if variable == "innodb_read_only":
+            mend = "take innodb_read_only out of the server's own file and restart it"
+        yield Finding(
+            "fail",
+            f"the target is read-only: {variable} is {end.settings[variable]}",
+            f"{mend} or, where it is a replica, write the server that is its primary under `target-database:`",
+        )
+
+
+def _read_only(end: End) -> list[str]:
+    """The variables that keep this account from writing."""
+    if end.server.flavour is Flavour.MARIADB:
+        exempt = end.settings.get("read_only") != "NO_LOCK_NO_ADMIN" and (
+            end.grants.everywhere("READ_ONLY ADMIN")
+            or (end.server.version < _OF_ITS_OWN and end.grants.everywhere("SUPER"))
+        )
+    else:
+        exempt = end.grants.everywhere("SUPER") or end.grants.everywhere("CONNECTION_ADMIN")
+    by_tidb = end.grants.everywhere("RESTRICTED_REPLICA_WRITER_ADMIN")
+    exempted = {
+        "innodb_read_only": False,
+        "super_read_only": False,
+        "read_only": exempt,
+        "tidb_super_read_only": by_tidb,
+        "tidb_restricted_read_only": by_tidb,
+    }
+    on = [name for name in exempted if end.settings.get(name, "OFF") not in ("OFF", "0")]
+    return [name for name in on if not exempted[name]][:1]
+
+
+def _is_tidb(end: End) -> bool:
+    return "TIDB" in end.version.upper()
 
 
 def _lack(

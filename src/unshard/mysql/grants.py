@@ -76,6 +76,12 @@ class Grants:
                 best[grant.grantee] = (exact, grant.gives(wanted) or (exact == known and gives))
         return any(gives for _, gives in best.values())
 
+    def within(self, privilege: str, schema: str) -> bool:
+        """Whether it is granted on all of a schema, or on any table of it."""
+        wanted = _one_name(privilege)
+        tables = (grant for grant in self.lines if grant.table != "*" and grant.schema == schema)
+        return self.on_schema(wanted, schema) or any(grant.gives(wanted) for grant in tables)
+
     def on_table(self, privilege: str, name: TableName) -> bool:
         """Whether it is granted on all columns of a table."""
         if self.on_schema(privilege, name.schema):
