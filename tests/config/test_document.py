@@ -58,17 +58,17 @@ def test_an_alias_within_itself_is_a_problem_and_not_a_loop() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: 1\nb: [1, 2\nc: 3\n", "line 3, column 2"),
+        ("a: 1\nb: [1, 2\nc: 3\n", "line 2, column 4, at b"),
         ("a: 1\n\tb: 2\n", "line 2, column 1"),
-        ("password: \"geheim\nb: 'x\n", "line 3"),
+        ("password: \"geheim\nb: 'x\n", "line 1, column 11, at password"),
         ("a: b: c\n", "line 1, column 5"),
         ("a: *nobody\n", "line 1, column 4"),
-        ("password: *geheim\n", "line 1, column 11: found undefined alias …"),
-        ("password: @geheim\n", "line 1, column 11: found character '@'"),
-        ("a: 1\n---\nb: 2\n", "line 2"),
-        ("a: \x00\n", "unacceptable character"),
-        ("- a\n", "line 1: the file has to be a mapping"),
-        ("", "line 1: the file has to be a mapping"),
+        ("password: *geheim\n", "line 1, column 11, at password: a value can't begin with *"),
+        ("password: @geheim\n", "line 1, column 11, at password: a value can't begin with @"),
+        ("a: 1\n---\nb: 2\n", "line 2, column 1"),
+        ("a: \x00\n", "line 1, column 4, at a: a control character"),
+        ("- a\n", "line 1: the file has to begin with a key"),
+        ("", "line 1: the file is empty"),
     ],
 )
 def test_text_that_is_not_a_yaml_mapping_is_refused_with_its_line(text: str, why: str) -> None:

@@ -13,12 +13,17 @@ from typing import Any
 import yaml
 
 from unshard.config.problems import KeyPath, Problem, problem
+from unshard.config.slips import explained
 from unshard.errors import ConfigError, Where
 
 _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "str", "int", "float", "bool", "timestamp", "merge", "value")}
-_QUOTED = re.compile(r"'[^'<][^']+'")
+
+
+_NO_PASSWORD = re.compile(r"(?:- +)?password *: +#[^ #].*")
+_TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+_NO_KEYS = "the file has to begin with a key at the left edge, as in `name: value`, not with a list or a text"
 
 
 @dataclass(slots=True)
@@ -34,19 +39,18 @@ def parse_document(text: str, file: str) -> Document:
     """Read one YAML document whose top is a mapping. Raises ConfigError CONFIG-003 with the line."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        # what it quotes may be a piece of a password that should have been in quotes
-        fault = _QUOTED.sub("…", error.problem or error.context or "")
-        raise ConfigError("CONFIG-003", Where(file=file), f"{place}{fault}") from None
     except yaml.YAMLError as error:
-        # a character that YAML forbids; such an error quotes the character, never the text around it
-        raise ConfigError("CONFIG-003", Where(file=file), str(error).splitlines()[0]) from None
+        raise ConfigError("CONFIG-003", Where(file=file), explained(text, error)) from None
+    if node is None:
+        raise ConfigError("CONFIG-003", Where(file=file), "line 1: the file is empty; write keys and their values")
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigError("CONFIG-003", Where(file=file), "line 1: the file has to be a mapping of keys to values")
+        raise ConfigError("CONFIG-003", Where(file=file), f"line {node.start_mark.line + 1}: {_NO_KEYS}")
     document = Document()
     document.data = _mapping(node, (), document, (node,))
+    lines = text.split("\n")
+    for path, line in document.lines.items():
+        if path[-1] == "password" and _NO_PASSWORD.fullmatch(lines[line - 1].strip()):
+            document.problems.append(problem(path, "# begins a comment, so it is empty; put the password in quotes"))
     return document
 
 
@@ -66,6 +70,9 @@ def _value(node: yaml.Node, path: KeyPath, document: Document, above: tuple[yaml
         document.problems.append(problem(path, "a value that begins with ! is a tag to YAML; put it in quotes"))
     elif node.tag == _NULL and not node.value and node.start_mark.index != node.end_mark.index:
         document.problems.append(problem(path, "a value that begins with & is an anchor to YAML; put it in quotes"))
+    elif isinstance(node, yaml.ScalarNode) and node.style is None and node.value[:1] in tuple(_TYPOGRAPHIC):
+        fault = "it begins with a typographic quote, which is a part of the value; write \" or ' around it"
+        document.problems.append(problem(path, fault))
     return None if node.tag == _NULL else node.value
 
 

@@ -26,7 +26,7 @@ _REMEDIES = {
     "model_type": "write a mapping: keys and values, indented below it",
     "model_attributes_type": "write a mapping: keys and values, indented below it",
     "dict_type": "write a mapping: keys and values, indented below it",
-    "tuple_type": "write a list: [a, b]",
+    "tuple_type": "write a list: [a, b], or each entry behind a `- `, below the key",
     "string_too_short": "write at least {min_length} character(s)",
     "string_too_long": "write at most {max_length} characters",
     "greater_than": "write a number over {gt}",
@@ -73,6 +73,12 @@ def from_validation(details: Mapping[str, Any]) -> Problem:
         remedy = str(context["error"])
     else:
         remedy = _REMEDIES[kind].format_map(context) if kind in _REMEDIES else details["msg"]
+    if kind == "tuple_type" and isinstance(value, str) and not _SECRET.intersection(path):
+        words = ", ".join(f'"{word.strip(" []")}"' for word in value.split(","))
+        remedy = f"write a list: [{words}]"
+    elif kind == "string_type" and isinstance(value, list | dict):
+        kept = "a list" if isinstance(value, list) else "a mapping"
+        remedy = f"write a text, not {kept}; in quotes where it begins with [ or {{"
     if kind == "literal_error" and isinstance(value, str):
         remedy += suggestion(value, str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", "))
     shown = isinstance(value, str | int | float) and kind not in ("missing", "model_type", "model_attributes_type")

@@ -39,6 +39,7 @@ EITHER = (("mydumper-config-name", "mydumper"), ("loader-config-name", "loader")
 def reference_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     """All such problems of a task's data, whose keys are already those of the models."""
     instances = data.get("mysql-instances")
+    instances = [instances] if isinstance(instances, dict) else instances  # refused elsewhere; what it names is used
     listed = [entry if isinstance(entry, dict) else {} for entry in instances] if isinstance(instances, list) else []
     used: set[tuple[str, str]] = set()
     for index, instance in enumerate(listed):
@@ -62,6 +63,7 @@ def _names(instance: Mapping[str, Any]) -> Iterator[tuple[str, str, str, bool]]:
     """(key, section, name, whether the key lists the name twice) of every name that an instance uses."""
     for key, section in NAME_LISTS.items():
         names = instance.get(key)
+        names = [names] if isinstance(names, str) else names
         counted = Counter(name for name in names if isinstance(name, str)) if isinstance(names, list) else Counter()
         for name, times in counted.items():
             yield key, section, name, times > 1
