@@ -38,7 +38,22 @@ def shards(source_server: MariadbServer, target_server: MariadbServer, schema: s
     return Shards(schema, {"s1": source_server}, target_server, tmp_path)
 
 
-def move(shards: Shards, number: int, there: int, to: int, *, first: str = "INSERT", v: str = "v") -> None:
+WIRES = {
+    "plain": ((), ("BEGIN",), ("COMMIT",)),
+    "xa": ((), ("XA START 'moves'",), ("XA END 'moves'", "XA PREPARE 'moves'", "XA COMMIT 'moves'")),
+    "compressed": (
+        ("SET GLOBAL log_bin_compress = 1", "SET GLOBAL log_bin_compress_min_len = 10"),
+        ("BEGIN",),
+        ("COMMIT",),
+    ),
+    "minimal": (("SET SESSION binlog_row_image = MINIMAL",), ("BEGIN",), ("COMMIT",)),
+}
+"""How the log has a transaction: what its session says before, how it begins and ends."""
+
+
+def move(
+    shards: Shards, number: int, there: int, to: int, *, first: str = "INSERT", v: str = "v", wire: str = "plain"
+) -> None:
     """The row goes over in one transaction, which begins with that; the shards may differ in a last column."""
     row = f"WHERE id = {shards.id('s1', HELD, number)}"
     copy = f"INSERT INTO {shards.at(to)} (id, v) SELECT id, {v} FROM {shards.at(there)} {row}"
@@ -47,12 +62,18 @@ def move(shards: Shards, number: int, there: int, to: int, *, first: str = "INSE
         ((id, text),) = server.query(f"SELECT id, {v} FROM {shards.at(there)} {row}")
         copy = f"INSERT INTO {shards.at(to)} (id, v) VALUES ({id}, '{text}')"
     steps = [copy, f"DELETE FROM {shards.at(there)} {row}"]
-    shards.sources["s1"].run("BEGIN", *(steps if first == "INSERT" else reversed(steps)), "COMMIT")
+    before, begin, end = WIRES[wire]
+    shards.sources["s1"].run(*before, *begin, *(steps if first == "INSERT" else reversed(steps)), *end)
+    if wire == "compressed":
+        shards.sources["s1"].run("SET GLOBAL log_bin_compress = 0")
 
 
-@pytest.mark.parametrize("mode", ["one-by-one", "at-least-once"])
+@pytest.mark.parametrize(
+    ("mode", "wire"),
+    [("one-by-one", "minimal"), ("at-least-once", "xa")],
+)
 def test_a_row_that_came_and_went_while_its_shard_was_held(
-    mode: str, shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    mode: str, wire: str, shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the process ends in the re-sync, which leaves its INSERT, UPDATE and DELETE out."""
     MODES[mode](shards)
@@ -63,7 +84,7 @@ def test_a_row_that_came_and_went_while_its_shard_was_held(
         shards.alter("s1", HELD, "ADD COLUMN c INT")
         shards.insert("s1", HELD, 1, c="1")
         shards.update("s1", HELD, 1, "v = 'moves'")
-        move(shards, 1, HELD, FREE)
+        move(shards, 1, HELD, FREE, wire=wire)
         run.catch_up()
     shards.alter("s1", FREE, "ADD COLUMN c INT")
     shards.insert("s1", HELD, 2, c="2")
@@ -119,9 +140,9 @@ def test_a_row_that_goes_to_a_held_shard_and_comes_back(mode: str, shards: Shard
         run.reach("sync")
         run.catch_up()
         shards.alter("s1", FREE, "ADD COLUMN c INT")
-        move(shards, 0, HELD, FREE)
+        move(shards, 0, HELD, FREE, wire="compressed")
         run.catch_up()
-        move(shards, 0, FREE, HELD)
+        move(shards, 0, FREE, HELD, wire="compressed")
         run.catch_up()
         shards.alter("s1", HELD, "ADD COLUMN c INT")
         shards.settle(run)
@@ -166,6 +187,67 @@ def test_what_no_order_puts_right_stops_the_task(change: str, shards: Shards, sp
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
     with TaskRun(files, spark) as run:
         _others_arrive(shards, run, 0, 5)
+
+
+def test_shards_get_other_names_while_one_is_held(shards: Shards, spark: SparkSession) -> None:
+    """What a shard does to its own rows under its new name is no move, and one to a shard's old name is."""
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", HELD, "ADD COLUMN c INT")
+        for number in (1, 2, 3):
+            shards.insert("s1", HELD, number, c="1")
+        move(shards, 1, HELD, FREE)
+        shards.run("s1", f"RENAME TABLE {shards.at(FREE)} TO {shards.at(5)}, {shards.at(HELD)} TO {shards.at(FREE)}")
+        shards.run("s1", f"DELETE FROM {shards.at(FREE)} WHERE id = {shards.id('s1', HELD, 2)}")
+        shards.run("s1", f"UPDATE {shards.at(FREE)} SET id = 7 WHERE id = {shards.id('s1', HELD, 3)}")
+        run.catch_up()
+        shards.run("s1", f"ALTER TABLE {shards.at(5)} ADD COLUMN c INT")
+        shards.settle(run)
+
+
+def test_a_row_that_moved_to_a_shard_which_is_gone(shards: Shards, spark: SparkSession) -> None:
+    """Rows of a shard that is dropped stay in the target; its next life has another structure."""
+    _at_least_once(shards)
+    with TaskRun(shards.files(), spark) as run:
+        run.reach("sync")
+        run.catch_up()
+        shards.alter("s1", HELD, "ADD COLUMN c INT FIRST")
+        move(shards, 0, HELD, FREE)
+        moved = [(id, v, None) for id, v in shards.sources["s1"].query(f"SELECT id, v FROM {shards.at(FREE)}")]
+        shards.run("s1", f"DROP TABLE {shards.at(FREE)}")
+        shards.run("s1", f"CREATE TABLE {shards.at(FREE)} LIKE {shards.at(HELD)}")
+        shards.insert("s1", FREE, 1, c="1")
+        shards.insert("s1", HELD, 1, c="2")
+        shards.wait_in_step(run)
+        query = "SELECT id, v, c FROM {} ORDER BY id"
+        rows = [row for n in (HELD, FREE) for row in shards.sources["s1"].query(query.format(shards.at(n)))]
+        assert list(shards.target.query(query.format(shards.merged))) == sorted(rows + moved)
+
+
+def test_a_ddl_that_changes_the_key_itself(shards: Shards, spark: SparkSession) -> None:
+    """That no row has moved is told by what both keys have; else nobody can tell whether it is one row."""
+    _at_least_once(shards)
+    files, change = shards.files(), "ADD COLUMN {} INT NOT NULL DEFAULT 0, DROP PRIMARY KEY, ADD PRIMARY KEY ({})"
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        shards.alter("s1", HELD, change.format("c", "id, c"))
+        shards.insert("s1", HELD, 1, c="1")
+        shards.insert("s1", FREE, 1)
+        shards.alter("s1", FREE, change.format("c", "id, c"))
+        shards.settle(run)
+        shards.alter("s1", HELD, change.format("d", "id, c, d"))
+        move(shards, 0, HELD, FREE)
+        run.catch_up()
+    shards.alter("s1", FREE, change.format("d", "id, c, d"))
+    error = stopped_run(files, spark)
+    assert isinstance(error, UnshardError)
+    assert error.code == "SHARD-032", error
+    place = str(error.where.position)
+    assert f"--binlog-pos {place}" in str(error), error
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", place)
+    with TaskRun(files, spark) as run:
+        _others_arrive(shards, run, 0)
 
 
 def _others_arrive(shards: Shards, run: TaskRun, *numbers: int) -> None:

@@ -12,7 +12,7 @@ from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.sequence import DdlItem, normalised, same
 
 TARGET = TableName("db", "t")
-ONE, TWO, THREE = (TableName("up", f"t_{number}") for number in (1, 2, 3))
+ONE, TWO, THREE, FOUR = (TableName("up", f"t_{number}") for number in (1, 2, 3, 4))
 ADD_A, ADD_B = "ALTER TABLE `db`.`t` ADD a INT", "ALTER TABLE `db`.`t` ADD b INT"
 
 
@@ -197,7 +197,7 @@ def test_a_group_goes_over_to_another_log_with_all_its_places() -> None:
     held = held.drop(ONE, at(250)).meet(TWO, item(260, ADD_B)).pass_by(TWO, item(270))
     moved = held.moved(lambda place: at(place.position.offset + 1000))
     assert [place.position.offset + 1000 for place in held.places] == [place.position.offset for place in moved.places]
-    assert len(held.places) == 11
+    assert len(held.places) == 12
     assert moved.moved(lambda place: at(place.position.offset - 1000)) == held
 
 
@@ -223,3 +223,26 @@ def test_a_resync_is_read_from_edge_to_edge() -> None:
         begin = Resync(begin, at(400), windows, begin).edge
         edges.append(begin)
     assert edges == [at(250), at(300), at(400)]
+
+
+def test_tables_that_go_are_known_as_long_as_the_log_of_their_time_is_needed() -> None:
+    def met(begin: int, before: int) -> DdlItem:
+        return DdlItem(at(begin), at(begin + 5), (ADD_A,), {"before": {"columns": before}})
+
+    def told(name: TableName, place: int) -> tuple[bool, object]:
+        return state.structure_before(name, at(place).position)
+
+    state = group(ONE, TWO).drop(TWO, at(90))
+    assert state.gone == (), "nothing is held"
+    state = group(ONE, TWO, THREE).meet(ONE, met(100, 1)).drop(THREE, at(120), {"columns": 3})
+    state = state.rename({ONE: TWO, TWO: FOUR}, at(150), at(155), {ONE: {"columns": 2}, TWO: {"columns": 1}})
+    assert [state.known_as(ONE, at(place).position) for place in (110, 150)] == [TWO, ONE]
+    assert [state.known_as(TWO, at(place).position) for place in (149, 155)] == [FOUR, TWO]
+    assert state.renamed_between(at(110).position, at(160).position)
+    assert not state.renamed_between(at(155).position, at(160).position)
+    assert [told(THREE, 115), told(THREE, 121)] == [(True, {"columns": 3}), (False, None)]
+    assert [told(ONE, 100), told(ONE, 150)] == [(True, {"columns": 1}), (True, {"columns": 2})]
+    assert [told(TWO, 150), told(TWO, 160)] == [(True, {"columns": 1}), (False, None)]
+    state = state.meet(FOUR, met(200, 1)).resolve(at(205))
+    assert len(state.gone) == 3
+    assert state.resynced(at(205), at(205)).gone == ()

@@ -93,6 +93,15 @@ SHARD: dict[str, Entry] = {
         " lock no more, make the rows of this statement in the target by hand what the sources have. If shards share"
         " key values, add a column mapping (`partition id`) or route them apart",
     ),
+    "SHARD-032": Entry(
+        "before changes that waited for a sharding DDL of {target} are applied, the log is looked through for rows that"
+        " have moved between shards meanwhile, and here it can't be told: such a row would be lost unseen",
+        "find out whether rows have moved from or to this table since the DDL began. If none has, or you will put them"
+        " right by hand: `unshard ctl binlog skip {task_file} -s {source_id} --binlog-pos {position}` lets the source"
+        " pass, and leaves out what this very place itself has to apply; then start the task again. With"
+        " `delivery: exactly-once` and without `safe-mode` the target refuses a second row of a key, so the task"
+        " doesn't stop here",
+    ),
     "SHARD-029": Entry(
         "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
         "run the DDL on all shards of all sources, then remove the dumps, the merged table and the task's rows in"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from unshard.errors import ShardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
+from unshard.shard.gone import Gone, kept_behind
 from unshard.shard.sequence import DdlItem, Form, Moved, ShardingSequence, place_form, place_of, same, side_by_side
 
 
@@ -136,13 +137,17 @@ class Resync:
 
 @dataclass(frozen=True, slots=True)
 class ShardingGroup:
-    """`resolved` counts the DDL that is behind it; `reported`: the lock across sources knows that it is ready."""
+    """`resolved` counts the DDL that is behind it; `reported`: the lock across sources knows that it is ready.
+
+    `gone` are tables of it that went behind the first held change, or got another name, in the order of the log.
+    """
 
     source: str
     target: TableName
     tables: Mapping[TableName, TableState] = field(default_factory=dict)
     resolved: int = 0
     reported: bool = False
+    gone: tuple[Gone, ...] = ()
 
     @property
     def sequence(self) -> ShardingSequence:
@@ -237,7 +242,8 @@ class ShardingGroup:
         state = self.tables.get(table)
         if state is None:
             return self
-        return self._with(table, replace(state, gone=at, last=last))
+        gone = self._gone(table, at, last)
+        return replace(self, gone=gone)._with(table, replace(state, gone=at, last=last))
 
     def rename(
         self,
@@ -253,6 +259,8 @@ class ShardingGroup:
         renamed = self
         for old in names:
             renamed = renamed.drop(old, begin, (last or {}).get(old))
+        now = [replace(one, became=names.get(one.name)) if one.at == begin else one for one in renamed.gone]
+        renamed = replace(renamed, gone=tuple(now))
         for old, new in names.items():
             state = self.tables.get(old, TableState())
             renamed = renamed.add(new, end, len(state.sequence))
@@ -263,11 +271,38 @@ class ShardingGroup:
     @property
     def places(self) -> tuple[Location, ...]:
         """All that is on record of the log."""
-        return tuple(place for state in self.tables.values() for place in state.places)
+        held = (place for state in self.tables.values() for place in state.places)
+        return (*held, *(place for one in self.gone for place in one.places))
+
+    def known_as(self, name: TableName, place: Position) -> TableName:
+        """The last name of the table that has this one at a place of the log which is needed."""
+        for one in self.gone:
+            if one.name == name and one.became is not None and one.at.position > place:
+                name, place = one.became, one.at.position
+        return name
+
+    def renamed_between(self, first: Position, last: Position) -> bool:
+        """Whether a table of it got another name between two places of the log that is needed."""
+        return any(one.became is not None and first <= one.at.position <= last for one in self.gone)
+
+    def structure_before(self, name: TableName, end: Position) -> tuple[bool, Form | None]:
+        """Whether a later statement tells what the table's changes that end there were written to, and what that is.
+
+        None where it is not on record: its copy has them, or it went when nobody noted that.
+        """
+        ends = {one.at.position: one.last for one in self.gone if one.name == name}
+        met = [item for one in self.gone if one.name == name for item in one.met]
+        if name in self.tables:
+            state = self.tables[name]
+            met += (*state.sequence.items, *state.passed, *state.earlier)
+        ends |= {item.begin.position: item.payload["before"] for item in met}
+        later = min((place for place in ends if place >= end), default=None)
+        return later is not None, ends[later] if later is not None else None
 
     def moved(self, to: Moved) -> ShardingGroup:
         """The same in the log of another server, which has the source's transactions at other places."""
-        return replace(self, tables={name: state.moved(to) for name, state in self.tables.items()})
+        tables = {name: state.moved(to) for name, state in self.tables.items()}
+        return replace(self, tables=tables, gone=tuple(one.moved(to) for one in self.gone))
 
     def report(self) -> ShardingGroup:
         """The lock has been joined, in the transaction that saves this."""
@@ -282,7 +317,7 @@ class ShardingGroup:
             after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end, since=first.end)
             after = replace(after, earlier=(*state.earlier, first))
             tables[name] = after.resynced(first.end, at)
-        return replace(self, tables=_kept(tables), resolved=self.resolved + 1, reported=False)
+        return replace(self, resolved=self.resolved + 1, reported=False)._of(tables)
 
     def resync(self, at: Location) -> Resync | None:
         """What is to be read again before anything behind `at` is; None when all of it is done."""
@@ -298,10 +333,19 @@ class ShardingGroup:
 
     def resynced(self, upto: Location, at: Location) -> ShardingGroup:
         """The re-sync has come as far as `upto`."""
-        return replace(self, tables=_kept({name: state.resynced(upto, at) for name, state in self.tables.items()}))
+        return self._of({name: state.resynced(upto, at) for name, state in self.tables.items()})
 
     def _with(self, table: TableName, state: TableState) -> ShardingGroup:
-        return replace(self, tables=_kept({**self.tables, table: state}))
+        return self._of({**self.tables, table: state})
+
+    def _of(self, tables: Mapping[TableName, TableState]) -> ShardingGroup:
+        kept = replace(self, tables=_kept(tables))
+        return replace(kept, gone=kept_behind(self.gone, kept.first))
+
+    def _gone(self, table: TableName, at: Location, last: Form | None) -> tuple[Gone, ...]:
+        state = self.tables[table]
+        met = (*state.sequence.items, *state.passed, *state.earlier)
+        return (*self.gone, Gone(table, at, None, last, met)) if self.unresolved else ()
 
 
 def _kept(tables: Mapping[TableName, TableState]) -> dict[TableName, TableState]:

@@ -16,7 +16,7 @@ from unshard.model.missing import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.sync.left_out import LeftOut, Moved, Seqs, Stage
+from unshard.sync.left_out import MOVED, OPERATOR, LeftOut, Seqs, Stage
 from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
@@ -241,15 +241,15 @@ class BatchPlan:
 
     def _left_out(self) -> dict[str, Any]:
         """What is left out of the batch, by operators and of rows that have moved; nothing for most."""
-        moved = seqs_of(Moved, self.tables)
+        moved = seqs_of(MOVED, self.tables)
         found: dict[str, Any] = {"moved": moved} if moved else {}
         if self.operators:
             stages = [[one.seqs, one.base] for one in self.stages]
-            found |= {"operators": self.operators, "left_out": seqs_of(LeftOut, self.tables), "stages": stages}
+            found |= {"operators": self.operators, "left_out": seqs_of(OPERATOR, self.tables), "stages": stages}
         return found
 
 
-def seqs_of(kind: type[LeftOut] | type[Moved], tables: tuple[TablePlan, ...]) -> Seqs:
-    """The changes that rules of a kind leave out of a batch from its beginning on: the same for all of its tables."""
+def seqs_of(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
+    """The changes that are left out for that of a batch from its beginning on: the same for all of its tables."""
     rules = tables[0].filters if tables else ()
-    return tuple(run for rule in rules if isinstance(rule, kind) for run in rule.seqs)
+    return tuple(run for one in rules if isinstance(one, LeftOut) and one.rule == rule for run in one.seqs)

@@ -30,7 +30,7 @@ from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.journal import Journal
-from unshard.sync.left_out import LeftOut, Moved, Seqs, Stage, runs
+from unshard.sync.left_out import MOVED, LeftOut, Seqs, Stage, runs
 from unshard.target.operators import Op, Operator
 
 Held = Mapping[TableName, Location]
@@ -42,7 +42,7 @@ _CODE_AT, _LENGTH_AT = 4, 9
 def as_kept(tables: Sequence[TablePlan], kept: dict[str, Any]) -> tuple[TablePlan, ...]:
     """The tables of an open batch with what its plan leaves out of them from its beginning on."""
     left_out, moved = (tuple((first, last) for first, last in kept.get(name, ())) for name in ("left_out", "moved"))
-    return _filtered(_filtered(tables, LeftOut(left_out)), Moved(moved))
+    return _filtered(_filtered(tables, LeftOut(left_out)), LeftOut(moved, MOVED))
 
 
 def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journal: Journal, held: Held) -> BatchPlan:
@@ -60,7 +60,7 @@ def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journa
 
 def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
     """A new batch of a re-sync without those changes, of rows that have moved between shards."""
-    return replace(plan, tables=_filtered(plan.tables, Moved(seqs)))
+    return replace(plan, tables=_filtered(plan.tables, LeftOut(seqs, MOVED)))
 
 
 def take_up(
@@ -168,7 +168,7 @@ def _span(work: Rows, offset: int) -> tuple[int, int, frozenset[TableName]]:
     return start, end, tables
 
 
-def _filtered(tables: Sequence[TablePlan], rule: LeftOut | Moved) -> tuple[TablePlan, ...]:
+def _filtered(tables: Sequence[TablePlan], rule: LeftOut) -> tuple[TablePlan, ...]:
     if not rule.seqs:
         return tuple(tables)
     return tuple(replace(table, filters=(rule, *table.filters)) for table in tables)

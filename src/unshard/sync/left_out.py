@@ -1,4 +1,4 @@
-"""Row changes that an operator leaves out of a batch, in every attempt at it the same ones.
+"""Row changes that are left out of a batch, in every attempt at it the same ones: mostly an operator says so.
 
 They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
 *filter* (`LeftOut`), and never met again. Where chunks are applied already, which hold what the changes came to until
@@ -24,42 +24,28 @@ import pyarrow as pa
 
 from unshard.model.table import Table
 
-RULE, MOVED = "operator", "moved between shards"
-"""What the ledger counts them under; the second for `Moved`."""
+OPERATOR, MOVED = "operator", "moved between shards"
+"""Why changes are left out, as the ledger counts them: a human said so; their rows have gone to another shard."""
 
 Seqs = tuple[tuple[int, int], ...]
 """Numbers of changes, as (first, last) of each run of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LeftOut:
     """The rule of step *filter* (`transform.row_filter.RowFilter`)."""
 
     seqs: Seqs
+    rule: str = OPERATOR
 
-    @property
-    def rule(self) -> str:
-        return RULE
+    def __repr__(self) -> str:
+        """Open batches on record have a digest of it (`TablePlan.fingerprint`)."""
+        return f"{'LeftOut' if self.rule == OPERATOR else 'Moved'}(seqs={self.seqs})"
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         """Both images of an UPDATE have one number."""
         del table, absent
         return within(images.column(1).to_numpy(zero_copy_only=False), self.seqs)
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The same rule for changes that are read again behind a sharding DDL, of rows that have gone to another shard."""
-
-    seqs: Seqs
-
-    @property
-    def rule(self) -> str:
-        return MOVED
-
-    def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
-        """Both images of an UPDATE have one number."""
-        return LeftOut(self.seqs).dropped(table, images, absent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,13 @@
 The re-sync applies changes of held tables behind those of tables that were free (`shard.moved_key`). Which keys both
 have changed stands in the log, which is kept from where the first of them was held: it is read once more. First the
 hashes of all keys tell whether two tables have changed one; none does where no row has moved, and that is all. Else
-the changes of those keys tell what is to be left out of the re-sync.
+the changes of those keys tell what is to be left out of the re-sync. With several DDL in flight the hashes are kept, as
+long as they are not too many: the next look goes on where this one ended.
 
-Row images that lack columns are not looked through: safe mode and `at-least-once` refuse them, and where each change
-is written once a row that comes to another one's key is refused by the target.
+| what can't be read, or doesn't tell a key for sure | exactly once | where a row would be written over unseen |
+|---|---|---|
+| changes of a table | told, and left aside: the target refuses a second row of a key | SHARD-032 |
+| the same, with `binlog skip` for the place that SHARD-032 names | | told, and left aside |
 
 If it dies: nothing is on record but with a batch that leaves changes out; the next process finds the same again.
 """
@@ -14,33 +17,29 @@ If it dies: nothing is on record but with a batch that leaves changes out; the n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from unshard.errors import ShardError, UnshardError, Where
 from unshard.kernels.literals import hash_of
 from unshard.log import logger
-from unshard.model.change import Op
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.group import Resync, ShardingGroup
 from unshard.shard.moved_key import Fate, KeyChange, When, fates
 from unshard.sync.batch import BatchPlan, Range, TablePlan, TargetPlan, seqs_of
+from unshard.sync.changed_keys import ChangedKeys, batch_of, changed_keys, numbered, own_key
 from unshard.sync.decode import decode
-from unshard.sync.encode import keys_of
-from unshard.sync.filter import filter_rows
 from unshard.sync.follow import Log, Rows, next_work
 from unshard.sync.leave_out import without_moved
-from unshard.sync.left_out import LeftOut, runs, within
-from unshard.sync.map import map_columns
+from unshard.sync.left_out import OPERATOR, runs, within
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import rows_behind
 from unshard.sync.shared_keys import SharedKeys
 from unshard.sync.tables import TableRules
+from unshard.target.operators import Op, Operator
 
 STRETCH_BYTES = 16 << 20
 """What is decoded at a time."""
@@ -52,30 +51,54 @@ Event = tuple[TableName, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Keys:
-    """The changes of keys that one table has in one range of the log; an UPDATE of a key is two, each a half.
-
-    `number` tells which of its event's changes it is, the offset of which is `event`.
-    """
-
-    table: TableName
-    piece: Range
-    key: pa.Array
-    lives: np.ndarray
-    half: np.ndarray
-    seq: np.ndarray
-    event: np.ndarray
-    number: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
 class _Seen:
-    """One of them, of a key that two tables have changed."""
+    """A change of a key that two tables have changed."""
 
     change: KeyChange
     event: Event
     number: int
     half: bool
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a group's log up to `at`. `strict`: what it misses would be lost unseen; `operators` say "go on"."""
+
+    group: ShardingGroup
+    resync: Resync
+    at: Location
+    log: Log
+    target: TargetPlan
+    strict: bool
+    operators: Sequence[Operator]
+    sure: bool = True
+    aside: set[TableName] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """The keys that a group's tables have changed from `since` to `upto`; `numbers` tells them apart in `shared`."""
+
+    group: TableName
+    key: tuple[str, ...]
+    since: Position
+    upto: Position
+    numbers: dict[TableName, int] = field(default_factory=dict)
+    shared: SharedKeys = field(default_factory=SharedKeys)
+
+    def serves(self, look: _Look) -> bool:
+        """Whether a look may go on from `upto`: the same keys, and tables have their names of then."""
+        since = look.resync.since.position
+        gone = look.group.gone[-1].at.position if look.group.gone else since
+        same = (self.group, self.key) == (look.group.target, look.target.key)
+        return same and self.since <= since <= self.upto <= look.at.position and gone <= self.upto
+
+
+class _FewerColumns(Exception):
+    """A structure has but these columns of the key: all are compared by them."""
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        self.key = key
 
 
 @dataclass(slots=True)
@@ -86,15 +109,24 @@ class MovedRows:
     planner: Planner
     rules: TableRules
     structure: Callable[[TableName], Table | None]
+    read: int = 0
+    """Bytes of the log that were looked through, to be measured."""
     _fates: dict[Event, dict[int, Fate]] = field(default_factory=dict)
     _of: tuple[TableName, int, Position] | None = None
     _look: Iterator[None] = field(default_factory=lambda: iter(()))
+    _learnt: _Learnt | None = None
 
-    def looked(self, group: ShardingGroup, at: Location, log: Log) -> bool:
-        """Whether the group's log up to `at` is looked through; goes on with that for a while."""
+    def looked(
+        self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
+    ) -> bool:
+        """Whether the group's log up to `at` is looked through; goes on with that for a while.
+
+        `strict` is for a source in safe mode or at least once. Raises ShardError SHARD-032 there.
+        """
         now = (group.target, group.resolved, at.position)
         if self._of != now:
-            self._of, self._fates, self._look = now, {}, self._through(group, at, log)
+            self._of, self._fates = now, {}
+            self._look = self._through(group, at, log, operators, strict=strict)
         ended = time.monotonic() + LOOK_SECONDS
         return all(time.monotonic() < ended for _ in self._look)
 
@@ -111,11 +143,9 @@ class MovedRows:
         return without_moved(plan, runs(meant))
 
     def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
-        skipped = seqs_of(LeftOut, plan.tables)
+        skipped = seqs_of(OPERATOR, plan.tables)
         for table, images in decode(plan, piece, offsets=True)[0]:
-            if not isinstance(images, pa.RecordBatch):
-                continue
-            seqs, offsets, numbers = _numbered(images)
+            seqs, offsets, numbers = numbered(batch_of(images))
             for offset in np.unique(offsets):
                 known = self._fates.get((table.table.name, piece.file, int(offset)), {})
                 places = np.flatnonzero((offsets == offset) & np.isin(numbers, list(known)))
@@ -125,32 +155,66 @@ class MovedRows:
                         raise ShardError("SHARD-031", where, values={"target": str(table.target.name)})
                     yield int(seqs[place])
 
-    def _through(self, group: ShardingGroup, at: Location, log: Log) -> Iterator[None]:
+    def _through(
+        self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
+    ) -> Iterator[None]:
         """Looks through the log, a stretch at a time, and puts down what becomes of changes."""
         resync = group.resync(at)
-        if resync is None or len(group.tables) < 2:
+        if resync is None:
             return
         target = self._target(group, resync.windows)
-        if target.keyless:
+        look = _Look(group, resync, at, log, target, strict, operators)
+        if target.keyless or not self._several(look):
             return
-        numbers = {name: number for number, name in enumerate(sorted(group.tables))}
-        shared = SharedKeys()
-        while shared.begin():
-            for rows in self._stretches(log, resync.since, at):
-                for keys in self._keys(group, rows, target) if rows is not None else ():
-                    shared.add(hash_of(keys.key), numbers[keys.table])
+        while True:
+            try:
+                yield from self._compared(look)
+                return
+            except _FewerColumns as fewer:
+                look.target, look.sure = replace(look.target, key=fewer.key), False
+
+    def _several(self, look: _Look) -> bool:
+        """Whether more than one table of the target has changes there."""
+        if len(look.group.tables) > 1:
+            return True
+        stretches = self._stretches(look, look.resync.since)
+        return len({name for rows in stretches for name in self._members(look, rows)}) > 1
+
+    def _compared(self, look: _Look) -> Iterator[None]:
+        group, since = look.group, look.resync.since
+        learnt, self._learnt = self._learnt, None
+        if learnt is not None and learnt.serves(look):
+            begin = Location(learnt.upto)
+            learnt.shared.more()
+        else:
+            begin, learnt = since, _Learnt(group.target, look.target.key, since.position, since.position)
+            learnt.shared.begin()
+        shared, numbers = learnt.shared, learnt.numbers
+        while True:
+            for rows in self._stretches(look, begin):
+                for keys in self._keys(look, rows):
+                    shard = group.known_as(keys.table, rows.begin)
+                    shared.add(hash_of(keys.key), numbers.setdefault(shard, len(numbers)))
                 yield
+            begin = since
+            if not shared.begin():
+                break
+        if shared.whole and len(group.sequence) and not look.aside:
+            self._learnt = replace(learnt, upto=look.at.position)
         if not len(shared.found):
             return
         seen: dict[bytes, list[_Seen]] = {}
         orders = 0
-        for rows in self._stretches(log, resync.since, at):
-            for key, one in self._of_shared(group, rows, target, shared.found, at) if rows is not None else ():
+        for rows in self._stretches(look, since):
+            for key, one in self._of_shared(look, rows, shared.found):
                 change = replace(one.change, order=orders)
                 seen.setdefault(key, []).append(replace(one, change=change))
                 orders += 1
             yield
-        self._decide(seen.values())
+        if not look.sure:
+            self._untold_keys(look, seen.values())
+        else:
+            self._decide(seen.values())
 
     def _decide(self, seen: Iterable[list[_Seen]]) -> None:
         halves: dict[tuple[Event, int], list[Fate]] = {}
@@ -166,120 +230,120 @@ class MovedRows:
             whole = both == [Fate.LEFT_OUT, Fate.LEFT_OUT]
             self._fates.setdefault(event, {})[number] = Fate.LEFT_OUT if whole else Fate.CLASH
 
-    def _stretches(self, log: Log, begin: Location, at: Location) -> Iterator[Rows | None]:
+    def _untold_keys(self, look: _Look, seen: Iterable[list[_Seen]]) -> None:
+        """A key that two tables have changed, and which need not be the same row."""
+        for found in seen:
+            if len({one.change.table for one in found}) > 1:
+                table, file, offset = found[-1].event
+                cause = "it has a key in common with another shard, while a DDL that waits changes what the key is"
+                self._untold(look, table, Position(file, offset), cause)
+                return
+
+    def _untold(self, look: _Look, name: TableName, place: Position, cause: str) -> None:
+        """Leave the table aside. Raises ShardError SHARD-032 where that may lose a row unseen."""
+        told = any(one.op is Op.SKIP and one.position == place for one in look.operators)
+        if look.strict and not told:
+            values = {"target": str(look.group.target), "position": str(place)}
+            raise ShardError("SHARD-032", Where(self.source, str(name), str(place)), cause, values)
+        look.aside.add(name)
+        words = {"table": str(name), "position": str(place), "error": cause}
+        logger("sync", source=self.source).warning("not looked through for rows that have moved", **words)
+
+    def _stretches(self, look: _Look, begin: Location) -> Iterator[Rows]:
         place = begin
-        while place.position < at.position:
-            work = next_work(log, place, at.position, STRETCH_BYTES, self.source)
+        while place.position < look.at.position:
+            work = next_work(look.log, place, look.at.position, STRETCH_BYTES, self.source)
             if work is None:
                 return
-            yield rows_behind(work, log, begin.position, self.source)
+            rows = rows_behind(work, look.log, look.resync.since.position, self.source)
+            if rows is not None:
+                self.read += rows.size
+                yield rows
             place = work.end
 
-    def _of_shared(
-        self, group: ShardingGroup, rows: Rows, target: TargetPlan, shared: np.ndarray, at: Location
-    ) -> list[tuple[bytes, _Seen]]:
+    def _members(self, look: _Look, rows: Rows) -> list[TableName]:
+        """The tables of the target that have changes there, also those that nobody waits for."""
+        route = self.rules.router.route
+        known = (name for name in rows.extent.tables if self.rules.takes(name) and route(name) == look.group.target)
+        return sorted(known)
+
+    def _of_shared(self, look: _Look, rows: Rows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
         """The changes of those keys in a stretch, in the order of the log, each behind its key."""
         listed: list[tuple[int, bytes, _Seen]] = []
-        for keys in self._keys(group, rows, target):
+        for keys in self._keys(look, rows):
             name, file = keys.table, keys.piece.file
+            shard = look.group.known_as(name, rows.begin)
             for n in np.flatnonzero(np.isin(hash_of(keys.key), shared)):
                 event = int(keys.event[n])
                 place = rows.begin if rows.xid else Position(file, event)
-                change = KeyChange(0, name, bool(keys.lives[n]), _when(group.tables[name], place, at))
+                change = KeyChange(0, shard, bool(keys.lives[n]), _when(look.group, name, place, look.at))
                 one = _Seen(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
                 listed.append((int(keys.seq[n]), keys.key[int(n)].as_py(), one))
         listed.sort(key=lambda found: found[0])
         return [(key, one) for _, key, one in listed]
 
-    def _keys(self, group: ShardingGroup, rows: Rows, target: TargetPlan) -> list[_Keys]:
-        """The keys that a stretch changes. A table that can't be read by the structure it is thought to have had is
-        told, and left aside."""
-        if rows.extent.partial_images:
-            return []
-        tables = [
-            self._plan(group, name, rows.begin, target) for name in sorted(rows.extent.tables & set(group.tables))
-        ]
-        plans = [table for table in tables if table is not None]
+    def _keys(self, look: _Look, rows: Rows) -> list[ChangedKeys]:
+        """The keys that a stretch changes, but for tables that can't be read by the structure they had."""
+        names = [name for name in self._members(look, rows) if name not in look.aside]
         try:
-            return self._read(rows, plans)
+            return self._read(look, rows, names)
         except UnshardError as error:
-            if len(plans) > 1:
-                return [keys for one in plans for keys in self._keys(_only(group, one), rows, target)]
-            words = {"table": str(plans[0].table.name), "position": str(rows.begin), "error": str(error)}
-            logger("sync", source=self.source).warning("not looked through for rows that have moved", **words)
-            return []
+            if len(names) == 1:
+                self._untold(look, names[0], _place_of(error, rows), str(error))
+                return []
+        for name in names:
+            self._keys(look, replace(rows, extent=replace(rows.extent, tables=frozenset({name}))))
+        return self._keys(look, rows)  # without those that were left aside
 
-    def _read(self, rows: Rows, tables: list[TablePlan]) -> list[_Keys]:
-        if not tables:
-            return []
-        plan = self.planner.plan(rows, tuple(tables), 0, 0)
-        found = []
-        for piece in plan.ranges:
-            for table, images in decode(plan, piece, offsets=True)[0]:
-                if isinstance(images, pa.RecordBatch) and len(images):
-                    found += _keys_of(plan, piece, table, images)
-        return found
+    def _read(self, look: _Look, rows: Rows, names: Sequence[TableName]) -> list[ChangedKeys]:
+        key, tables, own = look.target.key, [], {}
+        for name in names:
+            if (table := self._plan(look, name, rows.end.position)) is None:
+                continue
+            own[name] = own_key(table.mapped().table, table.table.identity, key)
+            if len(own[name].names) < len(key):
+                raise _FewerColumns(tuple(column for column in key if column in own[name].names.values()))
+            tables.append(table)
+        look.sure &= all(one.sure for one in own.values())
+        return changed_keys(self.planner.plan(rows, tuple(tables), 0, 0), own) if tables else []
 
-    def _plan(self, group: ShardingGroup, name: TableName, begin: Position, target: TargetPlan) -> TablePlan | None:
-        """How the table's changes behind a place were read; None where they are in its copy, or have no such key."""
-        item = group.tables[name].next_behind(begin)
-        form = item.payload["before"] if item is not None else group.tables[name].last
-        upstream = Table.from_dict(form) if form else self.structure(name) if item is None else None
-        return self.rules.reading(replace(upstream, name=name), target) if upstream is not None else None
+    def _plan(self, look: _Look, name: TableName, end: Position) -> TablePlan | None:
+        """How the table's changes before a place were read; None where they are in its copy.
+
+        Raises ShardError SHARD-020 where that is not known any more.
+        """
+        told, form = look.group.structure_before(name, end)
+        if told and form is None:
+            return None
+        upstream = Table.from_dict(form) if form is not None else self.structure(name)
+        if upstream is None:
+            raise ShardError("SHARD-020", Where(self.source, str(name), str(end)))
+        return self.rules.reading(replace(upstream, name=name), look.target)
 
     def _target(self, group: ShardingGroup, windows: Mapping[TableName, tuple[Location, Location]]) -> TargetPlan:
         """What the target's rows are found by."""
         name, (first, _) = min(windows.items())
-        item = group.tables[name].next_behind(first.position)
-        form = item.payload["before"] if item is not None else group.tables[name].last
+        first = replace(first, position=Position(first.position.file, first.position.offset + 1))
+        _, form = group.structure_before(name, first.position)
         upstream = Table.from_dict(form) if form else self.structure(name)
         assert upstream is not None, "a table that is read again has a structure"
         (plan,) = self.rules.with_structures({name: replace(upstream, name=name)}).plans([name], first.position)
         return replace(plan.target, id=0, ordered=True, ties=())
 
 
-def _keys_of(plan: BatchPlan, piece: Range, table: TablePlan, images: pa.RecordBatch) -> list[_Keys]:
-    seqs, events, numbers = _numbered(images)
-    columns = pa.RecordBatch.from_arrays(images.columns[:-1], schema=pa.schema(list(images.schema)[:-1]))
-    kept, _ = filter_rows([(table, columns)])
-    found = []
-    for mapped, batch in map_columns(plan, kept):
-        assert isinstance(batch, pa.RecordBatch), "whole images stay whole"
-        op, seq = (batch.column(place).to_numpy(zero_copy_only=False) for place in (0, 1))
-        key = keys_of(mapped, batch)
-        before = np.flatnonzero(op == Op.UPDATE_BEFORE)
-        same = pc.equal(key.take(pa.array(before)), key.take(pa.array(before + 1))).to_numpy(zero_copy_only=False)
-        half = np.isin(op, (Op.UPDATE_BEFORE, Op.UPDATE_AFTER))
-        half[before[same]] = half[before[same] + 1] = False
-        counts = np.ones(len(op), dtype=bool)
-        counts[before[same]] = False
-        places = np.searchsorted(seqs, seq)
-        index = np.flatnonzero(counts)
-        lives = np.isin(op, (Op.INSERT, Op.UPDATE_AFTER))[index]
-        event, number = events[places][index], numbers[places][index]
-        found.append(
-            _Keys(table.table.name, piece, key.take(pa.array(index)), lives, half[index], seq[index], event, number)
-        )
-    return found
+def _place_of(error: UnshardError, rows: Rows) -> Position:
+    file, _, offset = (error.where.position or "").rpartition(":")
+    return Position(file, int(offset)) if file and offset.isdigit() else rows.begin
 
 
-def _numbered(images: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of images with offsets: by image its number in the log, its event's offset, and which change of that it is."""
-    seq = images.column(1).to_numpy(zero_copy_only=False)
-    offset = images.column(images.num_columns - 1).to_numpy(zero_copy_only=False)
-    change = np.cumsum(np.diff(seq, prepend=-1) != 0)
-    _, first, event = np.unique(offset, return_index=True, return_inverse=True)
-    return seq, offset, change - change[first][event]
-
-
-def _when(state: TableState, place: Position, at: Location) -> When:
+def _when(group: ShardingGroup, name: TableName, place: Position, at: Location) -> When:
+    """When the target gets a change of the table that has this name there."""
+    state = group.tables.get(name)
+    if state is None:
+        return When.AHEAD
     if state.since is None:
         held = state.held_from
         return When.AHEAD if held is None or place < held.position else When.LATER
     if place < state.since.position:
         return When.AHEAD
     return When.NOW if place < state.until(at).position else When.LATER
-
-
-def _only(group: ShardingGroup, table: TablePlan) -> ShardingGroup:
-    return replace(group, tables={table.table.name: group.tables[table.table.name]})

@@ -35,7 +35,7 @@ from unshard.sync.decode import Images, decode
 from unshard.sync.encode import Ties, encode
 from unshard.sync.filter import filter_rows
 from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
-from unshard.sync.left_out import RULE, within, without
+from unshard.sync.left_out import OPERATOR, within, without
 from unshard.sync.map import map_columns, where_of
 from unshard.sync.merge import Chunk, merge
 from unshard.sync.order import order
@@ -200,7 +200,7 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
             decoded=count,
             compacted=count - left[target] - filtered[target],
             filtered=filtered[target],
-            rules={RULE: filtered[target]} if filtered[target] else {},
+            rules={OPERATOR: filtered[target]} if filtered[target] else {},
         )
         for target, count in decoded.items()
     }

@@ -81,7 +81,9 @@ class Resyncer:
         at = self.standing.at
         resync = group.resync(at)
         assert resync is not None
-        if not self.moved.looked(group, at, log):
+        exact = self.standing.delivery.exactly_once
+        strict = not exact or bool(self.standing.safe.reasons(resync.since.position, time.monotonic()))
+        if not self.moved.looked(group, at, log, operators, strict=strict):
             return
         found, after = self._find(group, log, budget)
         if found is None:
@@ -89,7 +91,6 @@ class Resyncer:
             return
         rows, tables = found.rows, self._tables(found, resync)
         journal = self.standing.journal
-        exact = self.standing.delivery.exactly_once
         safe = not exact or bool(self.standing.safe.reasons(rows.begin, time.monotonic()))
         where = Where(source=self.source, position=str(rows.begin))
         partial = rows.extent.partial_images
@@ -126,7 +127,7 @@ class Resyncer:
 
     def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[Found | None, ShardingGroup]:
         """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
-        at, left = self.standing.at, budget
+        at, left, renamed_between = self.standing.at, budget, group.renamed_between
         found: Found | None = None
         for _ in range(MOST_STRETCHES):
             resync = group.resync(at)
@@ -137,8 +138,10 @@ class Resyncer:
             let = self.groups.again(resync, group, rows) if rows is not None else {}
             if rows is not None and let:
                 more = Found(rows, let)
-                if found is not None and not found.takes(more, budget):
-                    break
+                if found is not None and (
+                    not found.takes(more, budget) or renamed_between(found.rows.begin, rows.begin)
+                ):
+                    break  # a shard's changes before and behind its RENAME would be taken for two shards' own
                 found = found.and_then(more) if found is not None else more
             left -= rows.size if rows is not None else 0
             group = group.resynced(work.end if work is not None else resync.edge, at)

@@ -230,8 +230,8 @@ class ShardedStatements:
         return self.pass_by(passing) or nothing, True
 
     def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
-        """The structure that a table has which is about to go, where changes of it are held."""
-        found = self.groups.structure(name) if name in group.held else None
+        """The structure that a table has which is about to go, where changes of its group are held."""
+        found = self.groups.structure(name) if group.unresolved and name in group.tables else None
         return found.to_dict() if found is not None else None
 
     def _met(self, group: ShardingGroup, made: Table, begin: Position) -> int:

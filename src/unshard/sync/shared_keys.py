@@ -10,6 +10,10 @@ MOST_KEYS = 24_000_000
 """What is held at a time, of 10 bytes each; sorting takes as much again."""
 
 
+KEPT_PART = 4
+"""The share of that which may stay until it is needed again."""
+
+
 @dataclass(slots=True)
 class SharedKeys:
     """The hashes that more than one table has. Where they are too many, the caller goes through all of them again.
@@ -29,11 +33,22 @@ class SharedKeys:
     def begin(self) -> bool:
         """Be at the next share; False behind the last one."""
         if self._share >= 0:
-            hashes, _ = self._distinct()
+            hashes, tables = self._distinct()
             self._found.append(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
-        self._hashes, self._tables, self._held = [], [], 0
+            self._hashes, self._tables, self._held = [hashes], [tables], len(hashes)
+        if self._share < 0 or self._shares > 1:
+            self._hashes, self._tables, self._held = [], [], 0
         self._share += 1
         return self._share < self._shares
+
+    def more(self) -> None:
+        """Behind the last share: what is added next belongs to what is held. Not where `whole` is false."""
+        self._share, self._found = 0, []
+
+    @property
+    def whole(self) -> bool:
+        """Whether all hashes are held, and few enough to be kept."""
+        return self._shares == 1 and self._held <= self.most // KEPT_PART
 
     def add(self, hashes: np.ndarray, table: int) -> None:
         """Keys of that table, as uint64."""

@@ -150,16 +150,11 @@ class TableRules:
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
         return TableRules(self.source, *ends, {}, self.events, self.row_filters)
 
-    def reading(self, upstream: Table, target: TargetPlan) -> TablePlan | None:
-        """How changes of a table are read whose keys of that target are asked for, but which are not written.
-
-        None where it has not all columns of the key.
-        """
+    def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
+        """How changes of a table are read whose keys of that target are asked for, but which are not written."""
         name, there = upstream.name, self.targets.get(target.name)
         where = Where(source=self.source, table=str(name))
         added = constants(self.router.extracted(name, self.source), upstream, target.name, there, where)
-        if not {column.name for column in with_constants(upstream, added).columns}.issuperset(target.key):
-            return None
         mapping = self.mapper.mapping_for(name)
         return TablePlan(
             table=replace(upstream, create_sql=""),

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from unshard.model.table import TableName
+from unshard.shard.gone import Gone
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.target.meta import MetaTables
@@ -26,12 +27,12 @@ def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroup
         )
         found = cursor.fetchall()
     tables: dict[TableName, dict[TableName, TableState]] = {}
-    heads: dict[TableName, tuple[int, bool]] = {}
+    heads: dict[TableName, tuple[int, bool, tuple[Gone, ...]]] = {}
     for _, index, is_global, data in found:
         form = json.loads(data)
         target = TableName(*form["target"])
         if is_global:
-            heads[target] = int(index), form["reported"]
+            heads[target] = int(index), form["reported"], tuple(map(Gone.from_dict, form.get("gone", ())))
         else:
             tables.setdefault(target, {})[TableName(*form["table"])] = TableState.from_dict(form["state"])
     groups = {target: ShardingGroup(source, target, tables.get(target, {}), *head) for target, head in heads.items()}
@@ -59,7 +60,7 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
         return
     known = before.tables if before is not None and before.unresolved else {}
     target = [after.target.schema, after.target.table]
-    head = {"target": target, "reported": after.reported}
+    head = {"target": target, "reported": after.reported, "gone": [one.to_dict() for one in after.gone]}
     rows: list[tuple[Any, ...]] = [(*key, "", after.resolved, True, json.dumps(head))]
     for table, state in after.tables.items():
         if known.get(table) != state:
