@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 3
 PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
 help: ## show this list
@@ -32,6 +33,7 @@ lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy $(addprefix -m ,$(CONFTESTS))
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,17 @@ def run() -> dict[str, Any]:
             _moved(source, target)
             found = []
             for _ in range(_DEATHS):
-                _until(lambda spare=spare: "Spark is there ahead" in spare.text)
+                _until(partial(_is_ahead, spare))
                 found.append(_death(serving, spare, source, target))
                 serving.log.unlink()
                 serving.start()
                 serving, spare = spare, serving
     stood_still, noticed = max(found)
     return {"stood_still_s": round(stood_still, 1), "noticed_s": round(noticed, 1)}
+
+
+def _is_ahead(spare: Member) -> bool:
+    return "Spark is there ahead" in spare.text
 
 
 def _death(dies: Member, spare: Member, source: MariadbServer, target: MariadbServer) -> tuple[float, float]:

@@ -34,7 +34,7 @@ def run() -> dict[str, Any]:
             return {shape: measure(spark, folder / shape, shape) for shape in _SHAPES}
 
 
-def measure(spark: SparkSession, folder: Path, shape: str) -> dict[str, float]:
+def measure(spark: SparkSession, folder: Path, shape: str) -> dict[str, Any]:
     """One shape, on servers of its own."""
     with MariadbServer(BIG) as source:
         written = _SHAPES[shape](source, _SCHEMA)

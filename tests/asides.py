@@ -14,7 +14,8 @@ class Aside:
     """Work in a thread; `join` gives what it has failed with. It is in the middle once `begun` is set."""
 
     def __init__(self, work: Callable[[Aside], Any]) -> None:
-        self.begun, self.goes_on, self.error = Event(), Event(), None
+        self.begun, self.goes_on = Event(), Event()
+        self.error: Exception | None = None
         self.thread = Thread(target=self._run, args=(work,), daemon=True)
         self.thread.start()
 

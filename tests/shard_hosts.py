@@ -176,7 +176,7 @@ class Hosts:
         return [place for host in self.hosts.values() for place in host.ends]
 
     def __enter__(self) -> Hosts:
-        self.before = {module: module.reach for module in DRIVERS}  # type: ignore[attr-defined]
+        self.before = {module: module.reach for module in DRIVERS}
 
         def reach(place: str) -> None:
             host = self.threads.get(threading.current_thread().name)

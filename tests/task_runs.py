@@ -24,6 +24,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.mysql.flavour import identify
+from unshard.sync.status import SyncStatus
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
@@ -132,12 +133,12 @@ class TaskFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         database = {"host": "127.0.0.1", "user": "root"}
         for name, server in self.sources.items():
-            form = {
+            source_form = {
                 "source-id": name,
                 "relay-dir": str(self.folder / "relay"),
                 "from": {**database, "port": server.port},
             }
-            (self.folder / f"{name}.yaml").write_text(yaml.safe_dump({**form, **self.source}))
+            (self.folder / f"{name}.yaml").write_text(yaml.safe_dump({**source_form, **self.source}))
         own = {"block-allow-list": "own", "loader-config-name": "own", "syncer-config-name": "own"}
         form = {
             "name": self.name,
@@ -223,6 +224,13 @@ class TaskRun:
             return all(order.index(subtask.unit) >= order.index(unit) for subtask in self.crew.subtasks)
 
         wait_until(there, f"in {unit}")
+
+    @property
+    def sync(self) -> SyncStatus:
+        """How far the sync of the only source is; it has begun."""
+        (reading,) = self.crew.readings()
+        assert reading.sync is not None
+        return reading.sync
 
     def error(self) -> BaseException:
         """Wait until the run has failed; its first error."""

@@ -58,7 +58,7 @@ def test_a_transaction_without_its_end_is_left() -> None:
     file.rows()
     extent = take(file)
     assert (extent.end, extent.transactions, extent.tables, extent.gtids) == (
-        open_at, 1, {TableName("s", "a")}, ("0-7-1",)
+        open_at, 1, frozenset({TableName("s", "a")}), ("0-7-1",)
     )  # fmt: skip
     assert extent.stop == EndOfData()
     assert (take(file, open_at).end, take(file, open_at).transactions) == (open_at, 0)

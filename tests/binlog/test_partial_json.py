@@ -8,6 +8,7 @@ import pytest
 from made_events import File, take
 from row_images import decode, int_column, map_table, table_of
 
+from unshard.binlog.partial import Present
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Column
@@ -112,7 +113,7 @@ def test_a_change_without_its_document_stops() -> None:
 def test_a_partial_image_with_whole_documents() -> None:
     body = b"\x00" + pack("<i", 1) + b"\x00" + b"\x00" + document(SEVEN)
     (images,) = decode(event(body, b"\x03\x01\x02"), lambda table_map, offset: TABLE).partial
-    assert images.present == ({0}, {1})
+    assert images.present == Present(frozenset({0}), frozenset({1}))
     assert images.batch.column(3).to_pylist() == [None, "7"]
 
 

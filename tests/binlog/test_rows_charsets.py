@@ -35,7 +35,7 @@ def letters(charset: str) -> list[tuple[bytes, str]]:
         text = "".join(map(chr, range(0x20, 0x7F))) + ("" if charset == "ascii" else "é中\uffee")
         text += "😀" if charset in ("utf8mb4", "utf16", "utf16le", "utf32") else ""
         return [(character.encode(UNICODE[charset]), character) for character in text]
-    return [(raw, text) for raw in list(candidates(charset))[::7] if (text := decoded(raw, charset))]
+    return [(raw, found) for raw in list(candidates(charset))[::7] if (found := decoded(raw, charset))]
 
 
 def in_charset(value: bytes, charset: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
 
 from unshard.model.table import Column
 
@@ -12,7 +11,7 @@ _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "yea
 _QUOTED = frozenset({"time", "datetime"})
 
 
-def same(value: Any, printed: str, column: Column) -> bool:
+def same(value: object, printed: str, column: Column) -> bool:
     """The tools know no names, no members, and not always signs: they print both readings of a negative integer."""
     if value is None or printed == "NULL":
         return value is None and printed == "NULL"
@@ -31,11 +30,11 @@ def same(value: Any, printed: str, column: Column) -> bool:
     if kind in _QUOTED:
         return text.strip("'") == value
     if kind == "bit":
-        return int(text[2:-1], 2) == int.from_bytes(value, "big")
+        return isinstance(value, bytes) and int(text[2:-1], 2) == int.from_bytes(value, "big")
     if kind == "enum":
         return int(text) == (value if isinstance(value, int) else column.members.index(value) + 1)
     if kind == "set":
-        return int(text[2:-1], 2) == (value if isinstance(value, int) else _bits(value, column.members))
+        return int(text[2:-1], 2) == (value if isinstance(value, int) else _bits(str(value), column.members))
     plain = value.rstrip(b"\0").decode() if isinstance(value, bytes) else value
     return text == f"'{plain}'"
 

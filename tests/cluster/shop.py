@@ -129,7 +129,10 @@ class Shop:
 
         A batch's chunks commit one after the other: what belongs to a row that has arrived may still be on its way.
         """
-        applied = lambda: row_events(self.target, tables)  # noqa: E731
+
+        def applied() -> Counter[RowEvent]:
+            return row_events(self.target, tables)
+
         self.until(lambda: not upstream - applied(), "every change is in the target's binlog")
         against = exactly_once(upstream, applied())
         assert not against, "\n".join(against)

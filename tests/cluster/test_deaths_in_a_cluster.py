@@ -138,8 +138,11 @@ def test_a_worker_that_is_cut_off_goes_on_alone_until_the_target_fences_it(shop:
     shop.until(lambda: "no master answers: what the target fences goes on" in old.text, "it knows that it is alone")
     shop.moves("s2")
     shop.cluster.let_in(old)
-    workers = lambda: {one["name"]: one["stage"] for one in shop.workers()}  # noqa: E731
-    shop.until(lambda: workers().get(old.name) == "free", "it is a spare")
+
+    def stages() -> dict[str, str]:
+        return {one["name"]: one["stage"] for one in shop.workers()}
+
+    shop.until(lambda: stages().get(old.name) == "free", "it is a spare")
 
 
 def test_the_leader_killed_while_a_sharding_ddl_waits(shop: Shop) -> None:

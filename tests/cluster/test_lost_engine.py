@@ -53,9 +53,9 @@ def test_what_runs_the_batch_is_killed_in_its_middle(shop: Shop, process: str) -
 def descendants(pid: int) -> list[int]:
     """A process and all that it has started, by proc(5)."""
     parents = {}
-    for one in Path("/proc").glob("[0-9]*/stat"):
+    for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            parents[int(one.parent.name)] = int(one.read_text().rpartition(")")[2].split()[1])
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
     found = [pid]
     for one in found:
         found += [child for child, parent in parents.items() if parent == one]

@@ -98,11 +98,12 @@ def changes(path: str, value: Any) -> dict[str, Any]:
     top, *rest = path.split(".")
     if not rest:
         return {top: value}
-    whole: dict[str, Any] = {
+    begun: dict[str, dict[str, Any]] = {
         "routes": {"r": dict(ROUTE)},
         "column-mappings": {"m": dict(MAPPING)},
         "target-database": {"host": "h", "port": 1, "user": "u"},
-    }.get(top, {})
+    }
+    whole = begun.get(top, {})
     inner = whole
     for part in rest[:-1]:
         inner = inner.setdefault(part, {})

@@ -24,14 +24,14 @@ from unshard.api.status import (
 from unshard.ctl.tables import rendered
 
 ERROR = ProcessError(
-    err_code="TARGET-011",
-    message="TARGET-011 [source shop-02]: no [space] left\n  what to do: make room",
-    workaround="make room",
+    ErrCode="TARGET-011",
+    Message="TARGET-011 [source shop-02]: no [space] left\n  what to do: make room",
+    Workaround="make room",
     place="(mysql-bin.000003, 99)",
 )
 GROUP = UnresolvedGroup(
     target="`shop`.`orders`",
-    ddls=("ALTER TABLE `shop`.`orders` ADD COLUMN c INT",),
+    DDLs=("ALTER TABLE `shop`.`orders` ADD COLUMN c INT",),
     first_location="(mysql-bin.000003, 4)",
     synced=("`shop_1`.`orders`",),
     unsynced=("`shop_2`.`orders`",),

@@ -87,5 +87,5 @@ def test_any_other_operation_may_be_on_a_copy_that_it_leaves_as_it_is() -> None:
 def test_the_columns_that_a_copy_has_got_and_lost() -> None:
     parts = alter_parts(ddl("ALTER TABLE t ADD a INT, DROP B, DROP KEY c"))
     copied = Copied({NAME: (parts, alter_parts(ddl("ALTER TABLE t DROP d")))})
-    assert copied.columns(NAME) == ({"a"}, {"b", "d"})
+    assert copied.columns(NAME) == (frozenset({"a"}), frozenset({"b", "d"}))
     assert (copied.count(NAME), copied.count(TableName("up", "u"))) == (2, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ CASES = yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text(enc
 CONTEXT = Context(schema="d", where=Where(source="s1", position="bin.000001:4"))
 
 
-def parsed(sql: str, **changes: object) -> Ddl:
+def parsed(sql: str, **changes: Any) -> Ddl:
     ddl = classify(sql, replace(CONTEXT, **changes))
     assert isinstance(ddl, Ddl)
     return ddl

@@ -30,7 +30,7 @@ def followed(source_server: MariadbServer, target_server: MariadbServer, schema:
     found.close()
 
 
-CASES = {
+CASES: dict[str, tuple[list[str], str | bytes]] = {
     "ANSI_QUOTES": (["sql_mode = 'ANSI_QUOTES'"], 'CREATE TABLE "t" ("a" INT DEFAULT 1)'),
     "NO_BACKSLASH_ESCAPES": (["sql_mode = 'NO_BACKSLASH_ESCAPES'"], "CREATE TABLE t (a CHAR(9) DEFAULT '\\n\\')"),
     "REAL_AS_FLOAT": (["sql_mode = 'REAL_AS_FLOAT'"], "CREATE TABLE t (a REAL)"),

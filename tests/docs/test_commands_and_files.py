@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup
 from typer.main import get_group
 
 from unshard.cli.app import app
@@ -74,9 +75,11 @@ def test_commands_parse(line: str) -> None:
     _, *words = shlex.split(line.partition(" > ")[0], comments=True)
     group = get_group(app)
     name, command, rest = group.resolve_command(group.make_context("unshard", list(words)), words)
+    assert command is not None
     context = command.make_context(name or "", rest)
-    while getattr(command, "commands", None) and (left := [*context._protected_args, *context.args]):
+    while isinstance(command, TyperGroup) and (left := [*context._protected_args, *context.args]):
         name, command, rest = command.resolve_command(context, left)
+        assert command is not None
         context = command.make_context(name or "", rest, parent=context)
 
 

@@ -13,8 +13,9 @@ from unshard.kernels.json import to_text
 
 
 def text(document: bytes) -> str | None:
-    (found,) = to_text(pa.array([document], pa.binary())).to_pylist()
-    return found
+    found: list[str | None] = to_text(pa.array([document], pa.binary())).to_pylist()
+    assert len(found) == 1
+    return found[0]
 
 
 def string(value: bytes) -> bytes:

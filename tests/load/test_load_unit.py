@@ -62,7 +62,8 @@ def shop(source_server: MariadbServer, schema: str) -> str:
     return schema
 
 
-Dumps, Loads = Callable[..., DumpUnit], Callable[..., LoadUnit]
+Dumps = Callable[..., DumpUnit]
+Loads = Callable[..., LoadUnit]
 
 
 @pytest.mark.parametrize("form", ["parquet", "sql"])

@@ -47,9 +47,9 @@ def test_a_file_that_is_begun_keeps_its_rules(
     with pytest.raises(ConfigError, match="CONFIG-009"):
         load(a=1, b=1)
     assert target_server.query(f"SELECT COUNT(*) FROM {schema}.a") == [(900,)]
-    for other in (lambda: load(a=2), lambda: load(), lambda: load("elsewhere", a=1)):
+    for route, numbers in (("a", {"a": 2}), ("a", {}), ("elsewhere", {"a": 1})):
         with pytest.raises(LoadError, match="LOAD-019") as caught:
-            other()
+            load(route, **numbers)
         assert f"{schema}.a." in str(caught.value.where.file)
     load(a=1)
     assert target_server.query(f"SELECT MIN(id >> 44), MAX(id >> 44), COUNT(*) FROM {schema}.a") == [(1, 1, 900)]

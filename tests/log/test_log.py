@@ -204,7 +204,7 @@ def test_what_comes_while_it_is_copied_is_copied_too_and_without_room_nothing_is
             with path.open("a") as other:
                 other.write(late.pop(0))
 
-    monkeypatch.setattr(rotation.shutil, "copyfileobj", slow)
+    monkeypatch.setattr(shutil, "copyfileobj", slow)
     path.write_text("a" * 100)
     with pytest.raises(OSError, match="No space"):
         rotation._empty_into(path, tmp_path / "aside")

@@ -31,7 +31,12 @@ def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
         worker = FakeWorker("w1", Knock([two.base]))
         one.workers[worker.addr] = worker
         heard: list[Orders] = []
-        wait_until(lambda: bool(heard.extend(filter(None, [worker.beat()])) or heard), "a beat that is heard in time")
+
+        def is_heard() -> bool:
+            heard.extend(filter(None, [worker.beat()]))
+            return bool(heard)
+
+        wait_until(is_heard, "a beat that is heard in time")
         assert heard[0].order is None and heard[0].leader == one.master.addr
         told = two.ask("operate-source", op="create", config=[source_text("a")])
         assert told["sources"][0]["worker"] == "w1", told

@@ -38,7 +38,12 @@ def leaders(masters: list[Served]) -> list[Served]:
 def leader(masters: list[Served]) -> Served:
     """Of these the one that leads, once one does."""
     found: list[Served] = []
-    wait_until(lambda: bool(found.extend(leaders(masters)) or found), "one leads")
+
+    def one_leads() -> bool:
+        found.extend(leaders(masters))
+        return bool(found)
+
+    wait_until(one_leads, "one leads")
     return found[0]
 
 

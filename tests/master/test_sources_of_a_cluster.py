@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -184,12 +185,12 @@ def test_the_relay_of_a_source(rig: Rig) -> None:
     rig.sources("a")
     assert worker.order is not None and worker.order.relay_stage is Stage.STOPPED
     for verb, stage in (
-        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
-        (lambda: rig.master.resume_relay(ResumeRelay(sources=("a",))), Stage.STOPPED),
-        (lambda: rig.master.start_relay(StartRelay(sources=("a",), workers=("w1",))), Stage.RUNNING),
-        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
-        (lambda: rig.master.pause_relay(PauseRelay(sources=("a",))), Stage.PAUSED),
-        (lambda: rig.master.resume_relay(ResumeRelay(sources=("a",))), Stage.RUNNING),
+        (partial(rig.master.pause_relay, PauseRelay(sources=("a",))), Stage.PAUSED),
+        (partial(rig.master.resume_relay, ResumeRelay(sources=("a",))), Stage.STOPPED),
+        (partial(rig.master.start_relay, StartRelay(sources=("a",), workers=("w1",))), Stage.RUNNING),
+        (partial(rig.master.pause_relay, PauseRelay(sources=("a",))), Stage.PAUSED),
+        (partial(rig.master.pause_relay, PauseRelay(sources=("a",))), Stage.PAUSED),
+        (partial(rig.master.resume_relay, ResumeRelay(sources=("a",))), Stage.RUNNING),
     ):
         assert verb()["result"]
         until(lambda stage=stage: worker.order.relay_stage is stage)  # type: ignore[misc]

@@ -18,7 +18,7 @@ OTHER = {
     "default_collation_for_utf8mb4": "utf8mb4_0900_ai_ci",
     "sql_generate_invisible_primary_key": 1,
 }
-CASES = {
+CASES: dict[str, tuple[str, str | bytes]] = {
     "implicit timestamps": ("explicit_defaults_for_timestamp = 0", "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL)"),
     "older utf8mb4": (
         "default_collation_for_utf8mb4 = 'utf8mb4_general_ci'",

@@ -76,7 +76,7 @@ def test_the_image_runs_as_a_user_and_is_watched() -> None:
     assert dict(found)["USER"] == "unshard"
     assert "healthcheck.py" in dict(found)["HEALTHCHECK"]
     command = ast.literal_eval(dict(found)["CMD"])
-    verb = get_group(app).commands[command[0]]  # type: ignore[attr-defined]
+    verb = get_group(app).commands[command[0]]
     assert command[1] in {option for parameter in verb.params for option in parameter.opts}
     assert ast.literal_eval(dict(found)["ENTRYPOINT"])[-1] == "unshard"
 
@@ -97,7 +97,7 @@ def test_the_health_of_a_process(status: int, code: int) -> None:
 
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        command = [sys.executable, HEALTHCHECK, f"127.0.0.1:{server.server_port}"]
+        command = [sys.executable, str(HEALTHCHECK), f"127.0.0.1:{server.server_port}"]
         # it waits for three seconds, and an engine asks it again
         wait_until(lambda: subprocess.run(command, check=False).returncode == code, f"exit code {code}")
         server.shutdown()

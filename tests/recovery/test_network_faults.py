@@ -17,6 +17,7 @@ from task_runs import TaskFiles, TaskRun, at_work, wait_until
 from unshard.dump.metadata import DumpResult
 from unshard.dump.unit import DumpUnit
 from unshard.mysql.endpoint import to_endpoint
+from unshard.relay.unit import RelayUnit
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
@@ -66,7 +67,7 @@ def run_through(
     )
     run = TaskRun(behind.write(), spark)
     relay = run.crew.subtasks[0].relay
-    assert relay is not None
+    assert isinstance(relay, RelayUnit)
     relay._heartbeat_seconds = 0.5
     return run
 

@@ -69,7 +69,7 @@ def test_an_error_leaves_an_exit_point_and_safe_mode_ends_there(
         source_server.run(f"UPDATE {table} SET v = 'd' WHERE id = 1")
         run.catch_up()
         assert places(files)[0] == at  # nothing is durable of it
-        wait_until(lambda: not run.crew.readings()[0].sync.safe_mode, "out of safe mode")
+        wait_until(lambda: not run.sync.safe_mode, "out of safe mode")
     assert places(files) == (newest(source_server), newest(source_server))
     target_server.run(f"INSERT INTO {table} VALUES (4, 40, 'in the way')")
     begin = newest(source_server)
@@ -83,7 +83,7 @@ def test_an_error_leaves_an_exit_point_and_safe_mode_ends_there(
     source_server.run(f"INSERT INTO {table} VALUES (6, 60, 'f')")
     with TaskRun(files, spark) as run:
         run.catch_up()
-        assert run.crew.readings()[0].sync.safe_mode == ""
+        assert run.sync.safe_mode == ""
     assert_equal([(source_server, table)], (target_server, table))
 
 
@@ -100,7 +100,7 @@ def test_a_restart_without_an_exit_point_is_in_safe_mode_for_its_time(
     )
     with TaskRun(files, spark) as run:
         run.catch_up()
-        assert "safe-mode-duration" in run.crew.readings()[0].sync.safe_mode
+        assert "safe-mode-duration" in run.sync.safe_mode
     meta = f"`{files.meta}`.`{files.name}_syncer_checkpoint`"
     # as SIGKILL would have left it: all is applied, and the checkpoint stands at the beginning
     target_server.run(f"UPDATE {meta} SET binlog_pos = {at.offset}, exit_safe_binlog_name = '' WHERE is_global")
@@ -128,7 +128,7 @@ def test_exactly_once_stays_in_safe_mode_over_restarts_until_the_exit_point(
         source_server.run(row)
         with TaskRun(files, spark) as run:
             run.catch_up()
-            assert f"until {ahead}" in run.crew.readings()[0].sync.safe_mode
+            assert f"until {ahead}" in run.sync.safe_mode
         assert places(files) == (newest(source_server), ahead)
     source_server.run(f"INSERT INTO {table} VALUES (6, 60, REPEAT('x', 20))", f"UPDATE {table} SET v = REPEAT('y', 20)")
     source_server.run(*[f"UPDATE {table} SET u = u + 100, v = '{number}'" for number in range(400)])
@@ -137,7 +137,7 @@ def test_exactly_once_stays_in_safe_mode_over_restarts_until_the_exit_point(
     with TaskRun(files, spark) as run:
         source_server.run(f"DELETE FROM {table} WHERE id = 4")
         run.catch_up()
-        assert run.crew.readings()[0].sync.safe_mode == ""
+        assert run.sync.safe_mode == ""
     assert places(files) == (newest(source_server), None)
     assert_equal([(source_server, table)], (target_server, table))
 
@@ -203,8 +203,7 @@ def test_a_dump_without_a_lock_arrives_equal_while_writers_go_on(
         run.catch_up()
     with TaskRun(files, spark) as run:
         run.catch_up()
-        reading = run.crew.readings()[0].sync
-        assert (reading.missing, reading.safe_mode) == (0, "")
+        assert (run.sync.missing, run.sync.safe_mode) == (0, "")
     header = read_header(tmp_path / f"dump.{schema}" / "s1")
     assert header is not None
     assert header.end is not None

@@ -180,7 +180,9 @@ def test_shards_that_are_emptied_and_dropped_keep_their_rows_in_the_merged_table
 def test_what_the_target_never_had_needs_no_structure(ends: Ends, spark: SparkSession) -> None:
     ends.run("CREATE TABLE t (id INT PRIMARY KEY)", "CREATE TABLE off (id INT PRIMARY KEY)")
     ends.target.run(f"CREATE DATABASE {ends.schema}", f"CREATE TABLE {ends.schema}.t (id INT PRIMARY KEY)")
-    files = ends.files({"table-pattern": "off*", "events": ["all"]}, **{"task-mode": "incremental"})
+    files = ends.files({"table-pattern": "off*", "events": ["all"]})
+    files.keys = {**files.keys, "task-mode": "incremental"}
+    files.write()
     with TaskRun(files, spark) as run:
         run.reach("sync")
         ends.run("ALTER TABLE off ADD x INT", "CREATE INDEX i ON off (x)", "RENAME TABLE off TO off_2, off_2 TO off_3")

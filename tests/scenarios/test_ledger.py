@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -42,7 +43,7 @@ def left_out(files: TaskFiles) -> list[tuple[str, str, int, int]]:
     )
 
 
-def counts(files: TaskFiles) -> list[tuple[str, ...]]:
+def counts(files: TaskFiles) -> list[tuple[Any, ...]]:
     """By target table: decoded, filtered, compacted, inserted, updated, deleted."""
     return files.target.query(
         "SELECT target, decoded, filtered, compacted, inserted, updated, deleted"

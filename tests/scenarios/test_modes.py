@@ -85,9 +85,10 @@ def test_incremental_without_a_file_begins_at_the_right_transaction(
         run.reach("sync")
         if not by_gtid:
             wait_until(lambda: run.crew.readings()[0].sync is not None, "the sync has its place")
-            assert run.crew.readings()[0].sync.location.position >= before
+            location = run.sync.location
+            assert location is not None and location.position >= before
         work.run(transactions=30)
         run.catch_up()
-        assert run.crew.readings()[0].sync.missing == 0
+        assert run.sync.missing == 0
     for name in work.plan.names:
         assert_equal([(source_server, name)], (target_server, name))

@@ -16,6 +16,7 @@ from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -69,7 +70,7 @@ def told(script: str, schema: str) -> list[str]:
     return script.strip().format(s=schema).splitlines()
 
 
-def tables_of(server: MariadbServer, schema: str) -> list[Any]:
+def tables_of(server: ThrowawayServer, schema: str) -> list[Any]:
     return server.query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (schema,))
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from shape_set import ALL_SHAPES, ShapeSet
 from task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
 from unshard.sync import plan as planning
+from unshard.sync.batch import BatchPlan
 from unshard.sync.unit import SyncUnit
 from unshard.testing.servers import MariadbServer
 
@@ -55,12 +56,12 @@ def test_every_shape_arrives_while_writers_go_on(
     assert reading.sync.missing == 0, "an UPDATE or DELETE found no row: the copy and the log don't meet"
 
 
-def noted_plans(sync: SyncUnit, let_go: Event) -> list[planning.BatchPlan]:
+def noted_plans(sync: SyncUnit, let_go: Event) -> list[BatchPlan]:
     """The plans of the unit's batches from here on, as they are run: the first one when they are let go."""
-    plans = []
+    plans: list[BatchPlan] = []
     run = sync.run_batch
 
-    def seen(plan: planning.BatchPlan) -> Any:
+    def seen(plan: BatchPlan) -> Any:
         plans.append(plan)
         assert let_go.wait(PATIENCE_SECONDS)
         return run(plan)
@@ -94,7 +95,7 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
             much.set()
         run.catch_up()
         shapes.assert_equal(target_server)
-        assert run.crew.readings()[0].sync.missing == 0
+        assert run.sync.missing == 0
     assert all(plan.shuffled for plan in plans)
     assert max(len(plan.ranges) for plan in plans) == 5
 

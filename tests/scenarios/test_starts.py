@@ -54,7 +54,7 @@ def test_incremental_begins_at_meta(
                 run.reach("sync")
                 run.catch_up()
             run.catch_up()
-            assert run.crew.readings()[0].sync.missing == 0
+            assert run.sync.missing == 0
         for name in work.plan.names:
             assert_equal([(source_server, name)], (target_server, name))
 

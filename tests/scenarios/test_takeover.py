@@ -101,8 +101,8 @@ def test_it_goes_on_where_dm_stood_in_safe_mode_up_to_dms_exit_point(
         run.catch_up()
         source_server.run(f"DELETE FROM {name} WHERE id = 2", f"INSERT INTO {ahead} VALUES (5, 'e')")
         run.catch_up()
-        assert run.crew.readings()[0].sync.safe_mode == ""
-        assert run.crew.readings()[0].sync.missing == 0
+        assert run.sync.safe_mode == ""
+        assert run.sync.missing == 0
     assert_equal([(source_server, name)], (target_server, name))
     assert target_server.query(f"SELECT id FROM {ahead} ORDER BY id") == [(1,), (2,), (4,), (5,)]
     ((mark, exit_name),) = target_server.query(

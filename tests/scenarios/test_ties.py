@@ -52,7 +52,7 @@ def test_values_that_move_between_rows(
             "COMMIT",
         )
         run.catch_up()
-        assert run.crew.readings()[0].sync.missing == 0
+        assert run.sync.missing == 0
     assert_equal([(source_server, name)], (target_server, name))
 
 

@@ -198,8 +198,9 @@ class World:
                 group, locks = group.resolve(at), locks.done(source)
                 subtask.running = 0
             case "join":
-                assert group.ready is not None
-                group, locks = group.report(), locks.join(source, group.ready.ddls, "now")
+                ready = group.ready
+                assert ready is not None
+                group, locks = group.report(), locks.join(source, ready.ddls, "now")
             case "resync":
                 group = self._read_again(source, group, at, part)
             case "read":

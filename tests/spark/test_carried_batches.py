@@ -13,7 +13,7 @@ from unshard.errors import EngineError
 from unshard.spark import batches
 from unshard.sync import carry
 from unshard.sync import plan as plan_module
-from unshard.sync.batch import BatchPlan
+from unshard.sync.batch import BatchPlan, Range
 from unshard.sync.ledger import Report
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -81,7 +81,7 @@ def test_what_is_carried_is_what_a_range_needs(tmp_path: Path) -> None:
     path = tmp_path / "log"
     event = bytes(9) + (30).to_bytes(4, "little") + bytes(17)
     path.write_bytes(b"x" * 100 + event + b"y" * 200)
-    piece = carry.Range(str(path), "log", 200, 250, maps=(100,))
+    piece = Range(str(path), "log", 200, 250, maps=(100,))
     taken = carry.with_bytes(piece)
     assert taken.carried == ((100, event), (200, b"y" * 50))
     path.unlink()

@@ -13,7 +13,7 @@ from unshard.spark.session import archive_options, class_archive
 
 @pytest.mark.spark
 def test_a_session_starts_from_the_archive(spark: SparkSession) -> None:
-    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    jvm = spark.sparkContext._gateway.proc.pid
     assert str(class_archive()) in Path(f"/proc/{jvm}/maps").read_text(), "make setup writes it"
 
 

@@ -49,7 +49,7 @@ def test_what_tasks_need_is_loaded_before_they_are_forked(spark: SparkSession) -
 
         import pyspark
 
-        return Path(f"/proc/{os.getppid()}/cmdline").read_bytes() + pyspark.__file__.encode()
+        return Path(f"/proc/{os.getppid()}/cmdline").read_bytes() + str(pyspark.__file__).encode()
 
     (told,) = run_tasks(spark, [b""], parent)
     assert b"unshard.spark.daemon" in told, "it was not sure to have one thread only"

@@ -49,7 +49,8 @@ def test_the_next_slice_is_decoded_meanwhile_and_none_behind_it(decoded: dict[in
 
 
 def test_a_damaged_slice_stops_behind_those_before_it(decoded: dict[int, Event]) -> None:
-    slices, found = ahead(broken=3), []
+    slices = ahead(broken=3)
+    found: list[list[int]] = []
     with pytest.raises(BinlogError, match="BINLOG-001"):
         found.extend(changes for changes, _ in slices)
     assert found == [[1, 2]]

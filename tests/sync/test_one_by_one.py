@@ -46,8 +46,8 @@ def test_every_switch_ends_where_the_source_ended(
     rows = {name: st.tuples(*strategies) for name, strategies in VALUES.items()}
     begin = [RowChange(named(name), Op.INSERT, after=data.draw(rows[name])) for name in sorted(rows) * 3]
     valid_changes(reference, begin)
-    for name, found in reference.rows.items():
-        place.fill(name.table, [row for row, times in found.items() for _ in range(times)])
+    for table, found in reference.rows.items():
+        place.fill(table.table, [row for row, times in found.items() for _ in range(times)])
     changes: list[RowChange] = []
     for _ in range(data.draw(st.integers(0, 14))):
         name = data.draw(st.sampled_from(sorted(rows)))
@@ -58,8 +58,8 @@ def test_every_switch_ends_where_the_source_ended(
         changes += valid_changes(reference, [RowChange(named(name), op, before, after)])
     shape = Shape(partitions, 3, compact=compact, multiple_rows=multiple_rows)
     ledger = place.run(place.batch(shape, "stop"), changes)
-    for name, found in reference.rows.items():
-        assert place.rows(name.table) == sorted((row for row, times in found.items() for _ in range(times)), key=repr)
+    for table, found in reference.rows.items():
+        assert place.rows(table.table) == sorted((row for row, times in found.items() for _ in range(times)), key=repr)
     for entry in ledger.values():
         assert entry.decoded == entry.compacted + entry.applied and not entry.missing
         assert compact or not entry.compacted

@@ -37,9 +37,13 @@ def plan(*key: str, mapping: ColumnMapping | None = None, **defaults: str) -> Ta
     return TablePlan(table, target, mapping, None, tuple(sorted(defaults.items())))
 
 
+def has(before: set[int] | None, after: set[int] | None) -> Present:
+    return Present(None if before is None else frozenset(before), None if after is None else frozenset(after))
+
+
 def images(before: set[int] | None, after: set[int] | None, *rows: tuple[Any, ...]) -> PartialImages:
     """Rows of (op, seq, values of the columns that either image has)."""
-    present = Present(None if before is None else frozenset(before), None if after is None else frozenset(after))
+    present = has(before, after)
     numbers = present.either(len(COLUMNS))
     types = [IMAGE_FIELDS[0].type, IMAGE_FIELDS[1].type, *(TYPES[number] for number in numbers)]
     arrays = [pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), types, strict=True)]
@@ -124,24 +128,24 @@ def mapped(source: str, target: str, some: PartialImages) -> PartialImages:
 
 def test_a_mapped_column_is_there_where_its_source_is() -> None:
     found = mapped("id", "id", images({0}, {2}, (2, 0, 5, None), (3, 0, None, "x")))
-    assert found.present == ({0}, {2})
+    assert found.present == has({0}, {2})
     assert found.batch.column(2).to_pylist() == [BITS | 5, None]
 
     found = mapped("id", "a", images({0, 1}, {0}, (2, 0, 5, 1), (3, 0, 6, None)))
-    assert found.present == ({0, 1}, {0, 1})
+    assert found.present == has({0, 1}, {0, 1})
     assert found.batch.column(3).to_pylist() == [BITS | 5, BITS | 6]
 
 
 def test_a_mapped_column_that_had_no_place_is_added() -> None:
     found = mapped("a", "id", images({2}, {1}, (2, 0, None, "x"), (3, 0, 6, None)))
-    assert found.present == ({2}, {0, 1})
+    assert found.present == has({2}, {0, 1})
     assert [column.name for column in found.columns] == ["a", "b", "id"]
     assert found.batch.column(4).to_pylist() == [None, BITS | 6]
 
 
 def test_a_mapped_column_without_its_source_is_left_alone() -> None:
     found = mapped("a", "id", images({0}, {0, 2}, (2, 0, 5, None), (3, 0, 9, "x")))
-    assert found.present == (set(), {2})  # and so no key for the row: encode stops
+    assert found.present == has(set(), {2})  # and so no key for the row: encode stops
     with pytest.raises(SyncError, match="SYNC-032"):
         mapped("a", "id", images(None, {0}, (1, 0, 5)))
 

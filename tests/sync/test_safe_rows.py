@@ -145,7 +145,9 @@ def test_a_replay_over_any_mixture_of_later_rows_ends_where_the_source_ended(
 def test_what_safe_mode_writes(place: Place) -> None:
     plain, twice = place.plans["plain"], place.plans["twice"]
     row: Row = (1, 2, 3)
-    born, changed, moved = [set(), {row}], [{row}, {(1, 5, 6)}], [{row}, {(2, 2, 3)}]
+    born: list[set[Row]] = [set(), {row}]
+    changed: list[set[Row]] = [{row}, {(1, 5, 6)}]
+    moved: list[set[Row]] = [{row}, {(2, 2, 3)}]
     into = "REPLACE INTO `safe_rows`.{} (`id`,`u`,`v`) VALUES "
     assert shown(plain, born) == [into.format("`plain`") + "(1,2,3)"]
     assert shown(plain, changed) == [into.format("`plain`") + "(1,5,6)"]

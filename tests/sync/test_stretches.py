@@ -25,7 +25,7 @@ def test_stretches_are_read_together() -> None:
     assert (both.begin.offset, both.end) == (4, Location(Position(FILE, 25), "25"))
     extent = both.extent
     assert (extent.start, extent.end, extent.transactions, extent.row_events, both.size) == (4, 25, 2, 4, 13)
-    assert (extent.tables, extent.first_timestamp, extent.last_timestamp) == ({T, U}, 4, 25)
+    assert (extent.tables, extent.first_timestamp, extent.last_timestamp) == (frozenset({T, U}), 4, 25)
     assert [offset for offset in range(30) if both.holds(Position(FILE, offset))] == [*range(4, 10), *range(20, 25)]
     assert not both.holds(Position("b.000002", 5))
 

@@ -80,7 +80,8 @@ def test_without_limits_nothing_comes_between() -> None:
 
 
 def test_a_pacer_makes_up_for_the_time_that_writing_took() -> None:
-    now, slept = 100.0, []
+    now = 100.0
+    slept: list[float] = []
     pacer = Pacer(50, slept.append, lambda: now)
     pacer.wait(10, seconds=0.05)
     pacer.wait(10, seconds=0.0)

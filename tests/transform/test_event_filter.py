@@ -104,7 +104,7 @@ def test_a_verdict_says_its_rules_action_and_what_of_it_decides() -> None:
 
     def said(event: Event, sql: str = "") -> tuple[str, ...] | None:
         verdict = found.judge(TableName("a", "t"), event, sql)
-        return verdict and (verdict.action, verdict.rule, verdict.says, verdict.by)
+        return (verdict.action, verdict.rule, verdict.says, verdict.by) if verdict else None
 
     assert said(DELETE) == ("Ignore", "filters.no", "Ignore", "events")
     assert said(Event("drop table"), "WEIRD") == ("Ignore", "filters.no", "Ignore", "sql-pattern")

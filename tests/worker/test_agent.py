@@ -16,6 +16,7 @@ from unshard.api.stage import Stage, UnitName
 from unshard.api.status import SyncStatus
 from unshard.errors import ClusterError
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.worker.agent import Agent
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -38,7 +39,7 @@ def begun(folder: Path, schema: str, source: MariadbServer, target: MariadbServe
     ).write()
 
 
-def rows(server: MariadbServer, schema: str) -> list[tuple[Any, ...]]:
+def rows(server: ThrowawayServer, schema: str) -> list[tuple[Any, ...]]:
     return server.query(f"SELECT id, v FROM {schema}.t ORDER BY id")
 
 
@@ -92,7 +93,7 @@ def test_without_a_master_what_is_delivered_at_least_once_is_let_go_and_taken_up
     spark: SparkSession, files: TaskFiles
 ) -> None:
     source, target, name = files.sources["s1"], files.target, files.name
-    files.keys["delivery"] = "at-least-once"
+    files.keys = {**files.keys, "delivery": "at-least-once"}
     files.write()
     master = PaperMaster(Orders(ttl_seconds=2.0))
     master.give(source_order(subtask_order(files)))

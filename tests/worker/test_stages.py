@@ -39,9 +39,9 @@ def test_what_is_wanted_is_reached_from_anywhere(events: list[Event], wanted: St
     for event in events:
         stage = after(stage, event)
     for _ in range(4):
-        event = towards(stage, wanted)
-        if event is not None:
-            stage = after(stage, event)
+        asked = towards(stage, wanted)
+        if asked is not None:
+            stage = after(stage, asked)
         if stage in WORKING and stage is not wanted:
             stage = after(stage, Event.RUN if stage is Stage.RESUMING else Event.REST)
     ended = {Stage.STOPPED, Stage.FINISHED} if wanted is not Stage.STOPPED else {Stage.STOPPED}

@@ -30,13 +30,13 @@ def copying(check: Any, shown: list[str]) -> Subtask:
     """Dump and load that only note what is shown in them."""
     unit: Any = SimpleNamespace(run=lambda *_: shown.append(subtask.unit), progress=Progress)
     beginning: Any = Beginning(check)
-    subtask = Subtask("s1", beginning, None, dump=unit, load=unit, sync=None)
+    subtask: Subtask = Subtask("s1", beginning, None, dump=unit, load=unit, sync=None)
     return subtask
 
 
 def test_a_load_is_not_shown_before_its_dump() -> None:
     shown: list[str] = []
-    subtask = copying(lambda: shown.append(subtask.unit), shown)
+    subtask: Subtask = copying(lambda: shown.append(subtask.unit), shown)
     subtask.run(Event())
     assert shown == ["starting", "dump", "load"]
     assert subtask.unit == "finished"

@@ -14,7 +14,8 @@ from unshard.worker.watch import UpstreamWatch
 
 
 def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = ["first", "second"]
+    first, second = object(), object()
+    answers = [first, second]
     slow = Event()
     slow.set()
 
@@ -25,9 +26,9 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(UpstreamWatch, "_look", look)
     monkeypatch.setattr(watch, "REFRESH_SECONDS", 0.0)
     source = UpstreamWatch(Endpoint("h", 1, "u"))
-    wait_until(lambda: source.look() == "first", "the first answer")
+    wait_until(lambda: source.look() is first, "the first answer")
     slow.clear()
-    assert source.look() == "first"
-    assert source.look() == "first"
+    assert source.look() is first
+    assert source.look() is first
     slow.set()
-    wait_until(lambda: source.look() == "second", "the second answer")
+    wait_until(lambda: source.look() is second, "the second answer")
