@@ -13,8 +13,6 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.testing.throwaway import ThrowawayServer
 
-ALL_BUT_TARGET_GRANTS = "SELECT, RELOAD, REPLICATION SLAVE, REPLICATION CLIENT"
-
 
 def report_of(files: TaskFiles, also: Collection[str] = ()) -> Report:
     files.write()

@@ -155,10 +155,6 @@ class Shards:
         wait_until(in_step, "in step")
         run.catch_up()
 
-    def wait_applied(self) -> None:
-        """The same for a task in a process of its own."""
-        wait_until(lambda: self.held() == 0 and self.merged_rows() == self.expected(), "merged")
-
     def settle(self, run: TaskRun) -> None:
         """The same, and the merged table then has just the rows of its shards."""
         self.wait_in_step(run)

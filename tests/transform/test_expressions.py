@@ -15,7 +15,6 @@ from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import arrow_type
 from unshard.transform.expressions.filter import ExpressionFilter, ExpressionFilters
 
-UTF8 = {"charset": "utf8mb4", "collation": "utf8mb4_general_ci"}
 TABLE = Table(
     TableName("s", "t"),
     (

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.api.stage import Stage
-from unshard.worker.stages import WORKING, Event, after, towards
+from unshard.worker.stages import Event, after, towards
+
+WORKING = frozenset({Stage.RUNNING, Stage.PAUSING, Stage.RESUMING, Stage.STOPPING})
+"""A unit works, and its end is still to come."""
 
 
 @pytest.mark.parametrize(

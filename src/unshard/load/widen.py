@@ -28,7 +28,6 @@ from unshard.mysql.defaults import constant_defaults
 
 _LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
-_NOT_NULL = " NOT NULL"
 
 
 def widen(

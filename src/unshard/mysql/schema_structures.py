@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import Any
 
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import rows
 from unshard.mysql.structure import to_column, to_indexes
 
 Row = tuple[Any, ...]
@@ -30,13 +29,8 @@ QUERIES = (_COLUMNS, _INDEXES, _CHILDREN)
 """Each takes a schema; they may run at the same time. `assemble` takes their rows in this order."""
 
 
-def read_tables(connection: Any, schema: str) -> dict[TableName, Table]:
-    """All tables and views of one schema that the account may see."""
-    return assemble(schema, *(rows(connection, query, (schema,)) for query in QUERIES))
-
-
 def assemble(schema: str, columns: list[Row], indexes: list[Row], children: list[Row]) -> dict[TableName, Table]:
-    """The tables that the rows of `QUERIES` tell of. Pure."""
+    """The tables and views of one schema that the rows of `QUERIES` tell of: those that the account may see. Pure."""
     name_of: Callable[[Row], str] = lambda row: str(row[0])  # noqa: E731
     keys: Mapping[str, list[Row]] = {name: list(found) for name, found in groupby(indexes, name_of)}
     refers = {str(row[0]) for row in children}

@@ -13,8 +13,8 @@ _CHUNK = 64 << 10
 class FaultProxy:
     """Listens on a free loopback port and passes bytes to and from `host:port`.
 
-    Faults apply to what the server sends, over all connections together: `cut_after`, `stall_after` and `flip_after`
-    count bytes from the call on. One connection may be hit in the middle of a packet, which is the point.
+    Faults apply to what the server sends, over all connections together: `cut_after` and `flip_after` count bytes
+    from the call on. One connection may be hit in the middle of a packet, which is the point.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -61,11 +61,6 @@ class FaultProxy:
         """Pass nothing more from the server, on connections that stay open, until `flow`."""
         self._flowing.clear()
 
-    def stall_after(self, count: int) -> None:
-        """Stall as `stall` does once `count` more bytes have passed."""
-        with self._lock:
-            self._stall_in = count
-
     def has_stalled(self) -> bool:
         """Whether nothing passes now."""
         return not self._flowing.is_set()
@@ -77,8 +72,8 @@ class FaultProxy:
     def cut_after(self, count: int, *, then_stall_after: int | None = None) -> None:
         """Pass `count` more bytes from the server, then cut the connection that would have carried the next.
 
-        With `then_stall_after` it is as if `stall_after` were called at the very moment of the cut, which no thread of
-        a test can do: what goes on behind the cut may be over before that one has seen it.
+        With `then_stall_after` it stalls, as by `stall`, so many bytes behind the cut: no thread of a test can ask for
+        that at the cut's very moment, and what goes on behind it may be over before that one has seen it.
         """
         with self._lock:
             self._cut_in, self._stall_behind_cut = count, then_stall_after

@@ -29,7 +29,6 @@ from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
 from unshard.web.rest.tasks import task_routes
 
-_ORDER = (Role.VIEWER, Role.OPERATOR, Role.ADMIN)
 _SIGNED = frozenset({"binlog", "shard-ddl-lock-unlock"})
 """Verbs whose caller's name is put on record in the target."""
 

@@ -59,9 +59,6 @@ _NEXT: Mapping[tuple[Stage, Event], Stage] = {
     (Stage.FINISHED, Event.STOP): Stage.STOPPED,
 }
 
-WORKING = frozenset({Stage.RUNNING, Stage.PAUSING, Stage.RESUMING, Stage.STOPPING})
-"""A unit works, and its end is still to come."""
-
 
 def after(stage: Stage, event: Event) -> Stage:
     """The stage that `event` leads to; `stage` itself where it means nothing to it."""
