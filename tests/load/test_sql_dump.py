@@ -138,6 +138,10 @@ def test_create_statements_are_renamed_and_foreign_keys_follow() -> None:
     assert "REFERENCES `x`.`src_p` (`id`)" in moved
     assert created_name("CREATE TABLE `a``b`.`c` (x int)") == ("a`b", "c")
     assert without_counter(sql).endswith("ENGINE=InnoDB")
+    told = "COMMENT='a TRANSACTIONAL=1'\n PARTITION BY KEY ()\n(PARTITION `p` ENGINE = Aria)"
+    aria = f"CREATE TABLE `t` (\n  `a` int\n) ENGINE=Aria PAGE_CHECKSUM=1 ROW_FORMAT=PAGE TRANSACTIONAL=1 {told}"
+    made = create_table(aria, "src", TableName("x", "t"), lambda name: name)
+    assert made.endswith(f"\n) ENGINE=InnoDB PAGE_CHECKSUM=1 {told.replace('Aria', 'InnoDB')}")
     assert create_database(
         "CREATE DATABASE /*!32312 IF NOT EXISTS*/ `s` /*!40100 DEFAULT CHARACTER SET latin1 */", "n"
     ) == ("CREATE DATABASE IF NOT EXISTS `n` /*!40100 DEFAULT CHARACTER SET latin1 */")

@@ -28,6 +28,8 @@ TABLES = {
     "packed": "(id int PRIMARY KEY, v text COMPRESSED, w varchar(500) COMPRESSED)",
     "long_key": "(id varchar(768) COLLATE utf8mb4_bin PRIMARY KEY, v int)",
     "big": "(id int PRIMARY KEY, v longblob)",
+    "isam": "(id int PRIMARY KEY, v char(9)) ENGINE=MyISAM ROW_FORMAT=FIXED",
+    "aria": "(id int PRIMARY KEY, v int) ENGINE=Aria TRANSACTIONAL=1",
     "zeros": "(id int AUTO_INCREMENT PRIMARY KEY, d date, t timestamp NULL, k int DEFAULT 4, g int AS (k + 1) VIRTUAL,"
     " s int AS (k * 2) STORED, h int INVISIBLE DEFAULT 7, u varchar(40) DEFAULT (concat(uuid(), d)))",
     "versions": "(id int PRIMARY KEY, v int, w int WITHOUT SYSTEM VERSIONING) WITH SYSTEM VERSIONING",
@@ -44,6 +46,8 @@ FIRST = [
     "INSERT INTO packed VALUES (1, repeat('ab', 5000), repeat('é', 400)), (2, '', 'short')",
     "INSERT INTO long_key VALUES (repeat('é', 768), 1), (repeat('😀', 768), 2)",
     "INSERT INTO big VALUES (1, repeat(x'00', 20000000))",
+    "INSERT INTO isam VALUES (1, 'a'), (2, 'b')",
+    "INSERT INTO aria VALUES (1, 1), (2, 2)",
     "INSERT INTO zeros (id, d, t) VALUES (0, '0000-00-00', '0000-00-00 00:00:00'), (5, '2024-02-31', NULL)",
     "INSERT INTO versions VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)",
     "UPDATE versions SET v = 9 WHERE id = 1",
@@ -62,6 +66,8 @@ LATER = [
     "UPDATE packed SET v = repeat('é', 9000), w = '' WHERE id = 2",
     "UPDATE long_key SET v = 3 WHERE v = 2",
     "INSERT INTO big VALUES (2, repeat(x'27', 20000000))",
+    "UPDATE isam SET v = 'c' WHERE id = 1",
+    "DELETE FROM aria WHERE id = 1",
     "INSERT INTO zeros (id, d, t) VALUES (-1, '2024-00-00', '1970-01-01 00:00:01')",
     "UPDATE zeros SET d = '0000-00-00' WHERE id = 5",
     "UPDATE versions SET v = v + 1, w = 5",
@@ -106,6 +112,10 @@ def test_odd_tables_arrive(
             assert_equal([(source_server, name)], (target_server, name))
         (reading,) = run.crew.readings()
     assert reading.sync is not None and reading.sync.missing == 0
+    engines = target_server.query(
+        f"SELECT DISTINCT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{schema}'"
+    )
+    assert engines == [("InnoDB",)]
     for server in (source_server, target_server):
         server.run(f"DROP DATABASE {schema}")
 

@@ -29,6 +29,12 @@ SYNC: dict[str, Entry] = {
         "mend what the server names (type, length, constraint), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "SYNC-073": Entry(
+        "the target would store another value than the source's row has",
+        "make the column that the cause names as wide as the source's (digits behind the point of a DECIMAL, blanks at "
+        "the end of a text), then start again; or leave the change out,"
+        " `unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
     "SYNC-053": Entry(
         "a single row is larger than the target takes in one transaction",
         "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"

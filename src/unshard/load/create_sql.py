@@ -1,10 +1,12 @@
-"""CREATE statements under another name: only names are changed, the rest stays as the server wrote it."""
+"""CREATE statements under another name: only names are changed, and engines without transactions; the rest stays as
+the server wrote it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import TableName, quote_name
 
 _NAME = r"(?:`(?:[^`]|``)+`|[\w$]+)"
@@ -18,6 +20,8 @@ _REFERENCES = re.compile(
     rf"(?:(?P<schema>{_NAME})\s*\.\s*)?(?P<name>{_NAME})",
     re.MULTILINE,
 )
+_OF_A_PARTITION = re.compile(rf"(?<= ENGINE = )(?:{NO_TRANSACTIONS})\b", re.IGNORECASE)
+_NOT_OF_INNODB = re.compile(r" (?:ROW_FORMAT=(?:FIXED|PAGE)|TRANSACTIONAL=\d)\b")
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 
 
@@ -37,8 +41,10 @@ def create_database(sql: str, name: str) -> str:
 def create_table(sql: str, source_schema: str, target: TableName, route: Callable[[TableName], TableName]) -> str:
     """The CREATE TABLE for another name, only where there is none of it; foreign keys follow their tables' routes.
 
+    A table of an engine without transactions becomes one of InnoDB (`model.shape`).
     Names of constraints that the server has made from the table's go with it (`ddl.own_names`).
     """
+    sql = _with_transactions(sql)
     own = quote_name(created_name(sql)[1])[1:-1]
     sql = re.sub(
         rf"^(\s*CONSTRAINT `){re.escape(own)}(_(?:chk|ibfk)_[0-9]+`)",
@@ -58,6 +64,17 @@ def without_counter(sql: str) -> str:
     """The CREATE TABLE without its AUTO_INCREMENT counter."""
     close = sql.rfind("\n)")
     return sql[:close] + _COUNTER.sub("", sql[close:], count=1) if close >= 0 else sql
+
+
+def _with_transactions(sql: str) -> str:
+    """SHOW CREATE TABLE's text with InnoDB in the place of an engine without transactions, and of its options."""
+    engine = WITHOUT.search(sql)
+    if engine is None:
+        return sql
+    options, by, partitions = sql[engine.end() :].partition("PARTITION BY")
+    options, comment, rest = options.partition(" COMMENT=")
+    own = f"{_NOT_OF_INNODB.sub('', options)}{comment}{rest}"
+    return f"{sql[: engine.start(1)]}InnoDB{own}{by}{_OF_A_PARTITION.sub('InnoDB', partitions)}"
 
 
 def _end(sql: str) -> int:

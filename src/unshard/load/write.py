@@ -29,6 +29,7 @@ SESSION = {
     "time_zone": "'+00:00'",
     "foreign_key_checks": "0",
     "unique_checks": "1",
+    "sql_notes": "1",
 }
 """DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
 the load where leniency would change a value."""

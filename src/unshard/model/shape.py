@@ -3,8 +3,9 @@
 | source | fits into |
 |---|---|
 | integer, any width and sign | integer (a value out of range stops the load when it comes) |
-| float | float, double |
-| decimal | decimal |
+| float | float, double; with (m,d) no fewer digits behind the point |
+| double | the same |
+| decimal | decimal (digits that it has no room for stop the load when they come) |
 | date; time, datetime, timestamp | the same, with no fewer fraction digits |
 | char; varchar, text, JSON of MariaDB | char, varchar, text; varchar, text, JSON |
 | binary(n); varbinary, blob | binary(n), varbinary, blob; varbinary, blob |
@@ -12,9 +13,15 @@
 | enum, set | the same, with all of its members |
 | any other | the same |
 | generated | generated, or none: its values are not written, so a plain column would not get them |
+| nullable | not AUTO_INCREMENT, nor TIMESTAMP NOT NULL: the server makes a value of its own of NULL there |
+
+And the target has to be of an engine with transactions: what is rolled back elsewhere stays, and would come twice.
 """
 
 from __future__ import annotations
+
+import math
+import re
 
 from unshard.model.table import Column, Table
 
@@ -22,6 +29,13 @@ _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXTS = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext", "json"})
 _BLOBS = frozenset({"varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _TIMES = frozenset({"time", "datetime", "timestamp"})
+NO_TRANSACTIONS = "MyISAM|Aria|MEMORY|CSV|ARCHIVE|MRG_MyISAM|BLACKHOLE"
+"""Engines that have none."""
+
+WITHOUT = re.compile(rf"\n\) ENGINE=({NO_TRANSACTIONS})\b", re.IGNORECASE)
+"""One of them, where SHOW CREATE TABLE has the table's."""
+
+_POINT = re.compile(r"\(\d+,(\d+)\)")
 
 
 def misfits(source: Table, target: Table) -> list[str]:
@@ -38,19 +52,30 @@ def misfits(source: Table, target: Table) -> list[str]:
             found.append(f"column {column.name} {column.definition} is missing in the target")
         elif other.generated:
             found.append(f"column {column.name} {column.definition} is a generated one in the target")
+        elif column.nullable and not other.nullable and (other.auto_increment or other.type == "timestamp"):
+            found.append(
+                f"column {column.name} may be NULL in the source; the target's is {other.definition} NOT NULL, which"
+                " makes a value of its own of it"
+            )
         elif not _fits(column, other):
             found.append(f"column {column.name} is {column.definition}, in the target {other.definition}")
     for extra in there.values():
         if not (extra.nullable or extra.has_default or extra.generated):
             found.append(f"column {extra.name} {extra.definition} of the target has no default")
+    if engine := WITHOUT.search(target.create_sql):
+        found.append(
+            f"the target's engine {engine[1]} has no transactions, so what is applied could come twice: ALTER TABLE"
+            f" {target.name.quoted} ENGINE=InnoDB"
+        )
     return found
 
 
 def _fits(source: Column, target: Column) -> bool:
     if source.type in _INTEGERS:
         return target.type in _INTEGERS
-    if source.type == "float":
-        return target.type in ("float", "double")
+    if source.type in ("float", "double"):
+        wide = target.type in ("float", "double") if source.type == "float" else target.type == "double"
+        return wide and _digits(source) <= _digits(target)
     if source.type == "char":
         return target.type == "char" or target.type in _TEXTS
     if source.type in _TEXTS:
@@ -66,3 +91,9 @@ def _fits(source: Column, target: Column) -> bool:
     if source.type in ("enum", "set"):
         return target.type == source.type and set(source.members) <= set(target.members)
     return target.type == source.type
+
+
+def _digits(column: Column) -> float:
+    """Behind the point of a FLOAT or DOUBLE: d of (m,d), to which the server rounds without a word; else any."""
+    found = _POINT.search(column.definition)
+    return int(found[1]) if found else math.inf

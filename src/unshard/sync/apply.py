@@ -22,7 +22,7 @@ from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.split import smaller
 from unshard.sync.throttle import Pacer
-from unshard.target.error_values import CUT, query, query_with_error_values
+from unshard.target.error_values import CUT, Answer, changed_value, query, query_with_error_values
 from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, owns
@@ -32,7 +32,8 @@ from unshard.target.writer import KeptWriter, packet_limit
 DUPLICATE = 1062
 NO_TABLE = 1146
 TOO_LARGE = "TARGET-007"
-_REFUSED = frozenset({"SYNC-003", "SYNC-004"})
+CHANGED = "SYNC-073"
+_REFUSED = frozenset({"SYNC-003", "SYNC-004", CHANGED})
 T = TypeVar("T")
 _COUNTS = re.compile(rb"Records: (\d+) +Duplicates: (\d+)")
 
@@ -51,8 +52,8 @@ def apply(chunks: Iterable[Chunk], plan: BatchPlan, part: int, before: int, pace
     May run again at any time: done chunks are skipped.
 
     Raises SyncError: SYNC-001 for a zombie attempt, SYNC-003 for a duplicate key, SYNC-004 for a row that the
-    target refuses, SYNC-053 for one that is too large for it, SYNC-048 for one that is not found, where the plan says
-    so; TargetError when the target stays out of reach.
+    target refuses, SYNC-073 for one that it would store changed, SYNC-053 for one that is too large for it, SYNC-048
+    for one that is not found, where the plan says so; TargetError when the target stays out of reach.
     """
     (done, step), missed = _applied_before(plan, part)
     last = before
@@ -250,21 +251,23 @@ def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: Ba
     keys = statement.keys
     lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
     try:
-        found, info = _run(connection, statement, target)
+        answer = _run(connection, statement, target)
     except MySQLdb.Error as error:
         if is_transient(error) or failure_of(error) is Failure.TOO_LARGE:
             raise
         connection.query(b"ROLLBACK")
         raise _refusal(error, target, plan) from error
+    if answer.warnings and statement.op is not Op.DELETE:
+        _refuse_changed(connection, statement, target, plan)
     if statement.may_miss == statement.rows:
         missing = 0
     elif statement.upsert:
-        records, duplicates = _counts(info)
+        records, duplicates = _counts(answer.info)
         missing = records - duplicates
     elif statement.op in (Op.INSERT, Op.INSERT_SET):
         missing = 0
     else:
-        missing = max(0, statement.rows - statement.may_miss - found)
+        missing = max(0, statement.rows - statement.may_miss - answer.found)
     if not missing or keys is None:
         return entry_of(statement.op, statement.rows)
     if len(keys) == 1:
@@ -285,20 +288,34 @@ def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missin
     )
 
 
-def _run(connection: Any, statement: Statement, target: TargetPlan) -> tuple[int, bytes]:
-    """The rows found and the server's info text (mysql_info). Raises MySQLdb.Error; the statement did nothing then."""
+def _run(connection: Any, statement: Statement, target: TargetPlan) -> Answer:
+    """What the server says; of error values it may complain. Raises MySQLdb.Error; the statement did nothing then."""
     try:
         return query(connection, statement.sql)
     except MySQLdb.Error as error:
         if error.args[0] != CUT or not target.enums:
             raise
-        if statement.op is Op.UPDATE and statement.rows > 1 and not statement.upsert:
-            connection.query(b"ROLLBACK")
-            raise TargetError(TOO_LARGE, cause="statements that share a text can't tell their warnings") from error
+        _refuse_shared(connection, statement)
         answer = query_with_error_values(connection, statement.sql, target.enums)
         if answer is None:
             raise
-        return answer
+        return answer._replace(warnings=0)
+
+
+def _refuse_changed(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan) -> None:
+    """Roll back and raise SyncError SYNC-073 where the server has told that it stored another value than it got."""
+    _refuse_shared(connection, statement)
+    if cause := changed_value(connection):
+        connection.query(b"ROLLBACK")
+        where = Where(source=plan.source, table=str(target.name), position=f"{plan.begin} to {plan.end}")
+        raise SyncError(CHANGED, where, cause=cause)
+
+
+def _refuse_shared(connection: Any, statement: Statement) -> None:
+    """Have statements that share a text run one by one: it can't tell their warnings."""
+    if statement.op is Op.UPDATE and statement.rows > 1 and not statement.upsert:
+        connection.query(b"ROLLBACK")
+        raise TargetError(TOO_LARGE, cause="statements that share a text can't tell their warnings")
 
 
 def _counts(info: bytes) -> tuple[int, int]:

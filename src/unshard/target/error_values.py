@@ -8,29 +8,50 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 CUT = 1265
 """`Data truncated for column`: what a strict session refuses the error value with."""
 
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
+_CHANGED = frozenset({1048, 1264, CUT, 1366, 1406})
+"""NULL turned into a default, out of range, cut, wrong, too long."""
+
 _DEPRECATED = 1287
 """MySQL's word on VALUES(column)."""
 
 _MOST_WARNINGS = 65535
 
 
-def query(connection: Any, sql: bytes) -> tuple[int, bytes]:
-    """Run one text of one or more statements: the rows found by all, and the info text of the last (mysql_info)."""
+class Answer(NamedTuple):
+    """What the server says of a text: rows found and warnings, of all of its statements; `info` (mysql_info) of the
+    last."""
+
+    found: int
+    info: bytes
+    warnings: int
+
+
+def query(connection: Any, sql: bytes) -> Answer:
+    """Run one text of one or more statements."""
     connection.query(sql)
-    found = int(connection.affected_rows())
+    found, warnings = int(connection.affected_rows()), int(connection.warning_count())
     while connection.next_result() == 0:
         found += int(connection.affected_rows())
+        warnings += int(connection.warning_count())
     info = connection.info() or b""
-    return found, info if isinstance(info, bytes) else info.encode()
+    return Answer(found, info if isinstance(info, bytes) else info.encode(), warnings)
 
 
-def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> tuple[int, bytes] | None:
+def changed_value(connection: Any) -> str:
+    """What the server says of a value that the statement before stored as another one, though the session is strict:
+    digits or blanks that it cut off. "" where it did not."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW WARNINGS")
+        return next((f"{number}: {text}" for _, number, text in cursor.fetchall() if int(number) in _CHANGED), "")
+
+
+def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> Answer | None:
     """`query` of one statement in which an empty text for one of the columns `enums` is their error value.
 
     None where the server would change any other value: the caller rolls its transaction back. Called within one.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,9 +10,11 @@ from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect
 
 WRITE_SESSION = {
     "sql_mode": "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO",
-    "foreign_key_checks": "0",
+    "unique_checks": "1",
+    "sql_notes": "1",
 }
-"""What is written must arrive as it was or not at all: strict, yet zero dates, invalid dates and id 0 pass."""
+"""What is written must arrive as it was or not at all, whatever the user's session says: strict, yet zero dates,
+invalid dates and id 0 pass; and a digit that is cut off is told (it is no more than a note)."""
 
 
 _PACKET_HEAD = 64
@@ -21,7 +23,9 @@ _packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 def writer(endpoint: Endpoint, patience_seconds: int = ROWS_SECONDS) -> Any:
     """A new connection that writes rows under WRITE_SESSION and READ COMMITTED. Raises TargetError."""
-    connection = connect(endpoint.with_session(**WRITE_SESSION), "target", patience_seconds=patience_seconds)
+    session = {"foreign_key_checks": "0", **dict(endpoint.session), **WRITE_SESSION}
+    ours = replace(endpoint, session=tuple(session.items()))
+    connection = connect(ours, "target", patience_seconds=patience_seconds)
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         cursor.execute("SELECT @@max_allowed_packet")
