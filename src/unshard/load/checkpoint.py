@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     finished BOOLEAN NOT NULL,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     PRIMARY KEY (source, file)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _STATUS = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     source_name VARCHAR(255) NOT NULL,
     status VARCHAR(10) NOT NULL DEFAULT 'init',
     PRIMARY KEY (task_name, source_name)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _LATER = (
     ("step", "BIGINT NOT NULL DEFAULT 0 AFTER piece"),

@@ -31,7 +31,7 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS {name} (
     id INT NOT NULL PRIMARY KEY,
     paid_until BIGINT NOT NULL
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 
 

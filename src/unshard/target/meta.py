@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     UNIQUE KEY uk_id_schema_table (id, cp_schema, cp_table)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _BATCH = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     order_epoch BIGINT NOT NULL DEFAULT 0,
     worker VARCHAR(255) NOT NULL DEFAULT '',
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _PARTITION = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     chunk INT NOT NULL,
     step INT NOT NULL DEFAULT 0,
     PRIMARY KEY (source, part)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     deleted BIGINT NOT NULL,
     missing BIGINT NOT NULL,
     PRIMARY KEY (source, target)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _LEFT_OUT = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -81,7 +81,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     changes BIGINT NOT NULL DEFAULT 0,
     events BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (source, name, rule)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _MISSING = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -94,7 +94,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     missing BIGINT NOT NULL,
     example VARCHAR(255) NOT NULL,
     PRIMARY KEY (source, part, batch_id, chunk, step, target)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _LATER = (
     ("apply_partition", "step", "INT NOT NULL DEFAULT 0"),
@@ -113,7 +113,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     ddls LONGTEXT,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     UNIQUE KEY uk_id_schema_table (id, ghost_schema, ghost_table)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _PREPARED_XA = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -124,13 +124,13 @@ CREATE TABLE IF NOT EXISTS {name} (
     end_pos BIGINT UNSIGNED NOT NULL,
     binlog_gtid LONGTEXT NOT NULL,
     PRIMARY KEY (source, xid)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _UPSTREAM = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL PRIMARY KEY,
     uuid VARCHAR(64) NOT NULL
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _OPERATOR = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     batch_id BIGINT,
     note VARCHAR(1000) NOT NULL DEFAULT '',
     KEY source_state (source, state)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _STOPPED = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -159,7 +159,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     error LONGTEXT NOT NULL,
     sure BOOLEAN NOT NULL,
     stopped_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 
 _SHARDING_META = """
@@ -173,13 +173,13 @@ CREATE TABLE IF NOT EXISTS {name} (
     create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     UNIQUE KEY uk_source_id_table_id_source (source_id, target_table_id, source_table_id)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _SHARD_SOURCE = """
 CREATE TABLE IF NOT EXISTS {name} (
     source VARCHAR(32) NOT NULL PRIMARY KEY,
     declared BOOLEAN NOT NULL
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _SHARD_LOCK = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -189,7 +189,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     state LONGTEXT NOT NULL,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     PRIMARY KEY (target_schema, target_table)
-) DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 
 
