@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -113,14 +114,24 @@ def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
 
 @pytest.mark.server
 @pytest.mark.spark
-@pytest.mark.parametrize("line_before", ["starting Spark", "s  sync"])
-def test_ctrl_c_ends_with_0_from_the_first_line_on(
-    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str, line_before: str
+@pytest.mark.parametrize(
+    ("line_before", "number"),
+    [("starting Spark", signal.SIGINT), ("starting Spark", signal.SIGTERM), ("s  sync", signal.SIGTERM)],
+)
+def test_a_signal_to_all_of_its_processes_ends_it_with_0_from_the_first_line_on(
+    tmp_path: Path,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    line_before: str,
+    number: signal.Signals,
 ) -> None:
     source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
     write_files(tmp_path, source_server, target_server, schema)
     command = [*UNSHARD, "run", "task.yaml", "-s", "source.yaml"]
-    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    child = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     try:
         assert child.stdout is not None
         said = []
@@ -128,10 +139,12 @@ def test_ctrl_c_ends_with_0_from_the_first_line_on(
             said.append(line)
             if line.startswith(line_before):
                 break
-        child.send_signal(signal.SIGINT)
+        os.killpg(child.pid, number)
         rest = child.stdout.read()
         assert child.wait(90) == 0, "".join(said) + rest
         assert rest.splitlines()[-1] == "stopped; the same command goes on from here"
+        logs = [path.read_text() for path in tmp_path.glob("*.log") if not path.name.endswith(".spark.log")]
+        assert logs and "Traceback" not in "".join([*logs, rest])
     finally:
         child.kill()
         child.wait()

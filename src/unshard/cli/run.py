@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import UnshardError
-from unshard.log import LogSettings, configure
+from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
@@ -67,7 +68,8 @@ def run_task(
             _check(task, configs, console)  # now as a task that begins
         if not stop.is_set():
             console.print("starting Spark", highlight=False)
-            engine.session(task.spark)
+            with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
+                engine.session(task.spark)
             listen()  # pyspark has put a handler of its own into place
         texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
@@ -100,6 +102,17 @@ def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[Non
         links.close()
 
 
+@contextmanager
+def _unless(stop: Event) -> Iterator[None]:
+    """What fails once it was asked to stop is no failure of the run; it is in the log."""
+    try:
+        yield
+    except UnshardError as error:
+        if not stop.is_set():
+            raise
+        logger("run").warning("stopped while it began", **error.to_dict())
+
+
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
@@ -122,8 +135,11 @@ def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console)
 
 @contextmanager
 def _signals(stop: Event, console: Console) -> Iterator[Callable[[], None]]:
-    """SIGINT and SIGTERM set `stop`; a second one takes the usual effect, and loses nothing either. Gives the way to
-    listen again where another handler has taken the place.
+    """SIGINT, SIGTERM and SIGHUP set `stop`; a second one takes the usual effect, and loses nothing either. Gives the
+    way to listen again where another handler has taken the place.
+
+    SIGHUP is the terminal that is gone, told once or twice: nothing is printed there any more. One that is ignored from
+    the start, by nohup, stays so.
 
     Around the start and the end too: a JVM whose parent is interrupted while it starts may stay for ever.
     """
@@ -131,16 +147,30 @@ def _signals(stop: Event, console: Console) -> Iterator[Callable[[], None]]:
     def ask(number: int, frame: object) -> None:
         del frame
         stop.set()
+        if number == signal.SIGHUP:
+            _leave(terminal)
         console.print("stopping: finishing what is in hand; once more breaks it off")
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.default_int_handler)
 
     def listen() -> None:
         for number in () if stop.is_set() else kept:
             signal.signal(number, ask)
 
-    kept = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    terminal = [number for number in (1, 2) if os.isatty(number)]  # one that is gone no longer tells
+    heeded = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        heeded.append(signal.SIGHUP)
+    kept = {number: signal.signal(number, ask) for number in heeded}
     try:
         yield listen
     finally:
         for number, handler in kept.items():
             signal.signal(number, handler)
+
+
+def _leave(terminal: Sequence[int]) -> None:
+    """Let what is printed from here on go nowhere: a terminal that is gone refuses it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in terminal:
+        os.dup2(nowhere, number)
+    os.close(nowhere)

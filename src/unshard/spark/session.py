@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from unshard.config.redact import is_secret
 from unshard.errors import EngineError
+from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import is_remote, local_slots
@@ -129,9 +130,21 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
         # what it is started with stands on its command line, for everyone on the machine to see
         SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(told))
         session = SparkSession.builder.config(map=settings).getOrCreate()
+        _outlast_signals()
     # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
     AccumulatorTCPServer.handle_error = lambda *about: None
     return session
+
+
+def _outlast_signals() -> None:
+    """Let the JVM go on through a signal that was sent to all of the process's group: it ends when this process does,
+    which finishes first what is in hand. (Of SIGINT pyspark sees to it, the same way.)"""
+    try:
+        system = SparkContext._jvm.sun.misc
+        for name in ("TERM", "HUP"):
+            system.Signal.handle(system.Signal(name), system.SignalHandler.SIG_IGN)
+    except Exception as error:  # noqa: BLE001 - a Java without them ends by the signal, which loses nothing
+        logger("worker").warning("Spark's Java does not outlast signals", error=str(error)[:200])
 
 
 def _remote(url: str, conf: Mapping[str, str], archives: Sequence[str]) -> SparkSession:
