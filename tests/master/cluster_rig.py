@@ -59,7 +59,7 @@ def task_text(name: str, *sources: str, more: str = "") -> str:
 class FakeWorker:
     """Obeys its orders within a beat. `fails`: tasks that stop by an error as soon as they run.
 
-    `heard`: held while it beats; who holds it knows that no beat is on its way.
+    `heard`: held while it beats; who holds it knows that no beat is on its way. `quiet`: none until it is asked.
     """
 
     def __init__(self, name: str, master: MasterLink, addr: str = "") -> None:
@@ -68,6 +68,8 @@ class FakeWorker:
         self.briefs: dict[str, SubtaskBrief] = {}
         self.fails: set[str] = set()
         self.deaf = False
+        self.quiet = False
+        self.unit = UnitName.SYNC
         self.heard = RLock()
         self.relay_stage = Stage.RUNNING
         self.purged: list[tuple[str, str]] = []
@@ -76,7 +78,7 @@ class FakeWorker:
 
     def beat(self) -> Orders | None:
         with self.heard:
-            return None if self.deaf else self._beat()
+            return None if self.deaf or self.quiet else self._beat()
 
     def _beat(self) -> Orders | None:
         try:
@@ -100,6 +102,7 @@ class FakeWorker:
         return self.refusal is not None and not serves
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
+        self.quiet = False
         if self.deaf:
             raise ClusterError("CLUSTER-001")
         if self.refusal is not None and self.order is None:
@@ -109,6 +112,12 @@ class FakeWorker:
         status = SourceStatus(source=source, worker=self.name, relay_status=relay)
         found = [one for one in self.briefs.values() if task in (None, one.task)]
         return SourceReport(source_status=status, sub_task_status=tuple(_status(one) for one in found))
+
+    def come_to(self, unit: UnitName, *, quiet: bool = False) -> None:
+        """All of its tasks are in that unit now."""
+        with self.heard:
+            self.unit, self.quiet = unit, quiet
+            self.briefs = {task: brief.model_copy(update={"unit": unit.value}) for task, brief in self.briefs.items()}
 
     def wake(self) -> None:
         Thread(target=self.beat).start()
@@ -145,9 +154,7 @@ class FakeWorker:
                     ErrCode="SYNC-001", Message="another one writes", RawCause="epoch 2", Workaround="see who"
                 ),
             )
-        return SubtaskBrief(
-            task=order.task, stage=stage, unit=UnitName.SYNC.value, revision=order.revision, error=error
-        )
+        return SubtaskBrief(task=order.task, stage=stage, unit=self.unit.value, revision=order.revision, error=error)
 
 
 def _status(brief: SubtaskBrief) -> SubTaskStatus:

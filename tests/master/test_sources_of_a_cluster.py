@@ -11,7 +11,7 @@ import pytest
 from cluster_rig import Rig, source_text, task_text
 
 from unshard.api.orders import Beat
-from unshard.api.stage import Stage
+from unshard.api.stage import Stage, UnitName
 from unshard.api.verbs import (
     Config,
     ConfigExport,
@@ -137,6 +137,26 @@ def test_transfer_lets_tasks_rest_and_go_on(rig: Rig) -> None:
         rig.master.transfer_source(TransferSource(source="a", worker="nobody"))
     with refused("CLUSTER-008"):
         rig.master.transfer_source(TransferSource(source="x", worker="w1"))
+
+
+def test_a_copy_that_has_just_ended_is_no_reason_against_a_transfer(rig: Rig) -> None:
+    first, second = rig.worker("w1"), rig.worker("w2")
+    rig.sources("a")
+    rig.start("t", "a")
+    until(lambda: rig.settled("t"))
+    first.come_to(UnitName.LOAD)
+
+    def unit() -> str:
+        brief = rig.master.cluster.state.subtasks["t", "a"].brief
+        return brief.unit if brief is not None else ""
+
+    until(lambda: unit() == UnitName.LOAD.value)
+    with refused("CLUSTER-013"):
+        rig.master.transfer_source(TransferSource(source="a", worker="w2"))
+    first.come_to(UnitName.SYNC, quiet=True)
+    assert unit() == UnitName.LOAD.value, "no beat has told it"
+    assert rig.master.transfer_source(TransferSource(source="a", worker="w2"))["result"]
+    until(lambda: "t" in second.briefs and second.briefs["t"].stage is Stage.RUNNING)
 
 
 def test_a_source_with_tasks_is_not_let_go(rig: Rig) -> None:

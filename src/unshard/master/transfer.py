@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from unshard.api.stage import Stage, UnitName
 from unshard.api.verbs import TransferSource
-from unshard.errors import ClusterError, Where
+from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.answers import Answer, plain
 from unshard.master.cluster import Cluster
 from unshard.master.relays import known
 from unshard.master.scheduler import worker_fault
 from unshard.master.stages import WAIT_SECONDS
 from unshard.master.state import Bound, State, SubtaskRow
+from unshard.master.status import ASK_SECONDS
 
 
 def transfer(cluster: Cluster, request: TransferSource) -> Answer:
@@ -20,7 +23,8 @@ def transfer(cluster: Cluster, request: TransferSource) -> Answer:
     one lets the tasks go on where they are.
     """
     source, worker = request.source, request.worker
-    _refuse(cluster, cluster.state, request)
+    synced = _found_in_sync(cluster, source)
+    _refuse(cluster, cluster.state, request, synced)
     bound = cluster.state.bounds.get(source)
     if bound is not None and bound.worker == worker:
         return plain()
@@ -31,21 +35,35 @@ def transfer(cluster: Cluster, request: TransferSource) -> Answer:
                 values = {"wanted": "Paused", "found": "Running", "seconds": f"{WAIT_SECONDS:g}"}
                 raise ClusterError("CLUSTER-010", Where(source), values=values)
         with cluster.change() as writing:
-            _refuse(cluster, writing.state, request)
+            _refuse(cluster, writing.state, request, synced)
             writing.bind(source, worker)
     cluster.wake([worker, *([bound.worker] if bound is not None else [])])
     cluster.seat()
     return plain()
 
 
-def _refuse(cluster: Cluster, state: State, request: TransferSource) -> None:
+def _refuse(cluster: Cluster, state: State, request: TransferSource, synced: Collection[str]) -> None:
+    """`synced`: tasks whose copy is over, whatever is on record of them."""
     known(state, request.source)
     fault = worker_fault(state, request.worker, cluster.roster.online())
     if fault and state.worker_of(request.source) != request.worker:
         raise ClusterError("CLUSTER-012", values={"worker": request.worker, "fault": fault})
     for row in state.of_source(request.source):
-        if row.stage is Stage.RUNNING and not _is_in_sync(row):
+        if row.stage is Stage.RUNNING and row.task not in synced and not _is_in_sync(row):
             raise ClusterError("CLUSTER-013", Where(request.source), values={"task": row.task})
+
+
+def _found_in_sync(cluster: Cluster, source: str) -> frozenset[str]:
+    """Tasks on record as in their copy of which the worker says, asked now, that they are in Sync."""
+    rows = [row for row in cluster.state.of_source(source) if not _is_in_sync(row)]
+    bound = cluster.serving(source)
+    if not rows or bound is None:
+        return frozenset()
+    try:
+        told = cluster.link(bound.worker).report(None, ASK_SECONDS).sub_task_status
+    except UnshardError:
+        return frozenset()  # the record counts
+    return frozenset(one.name for one in told if one.unit is UnitName.SYNC)
 
 
 def _is_in_sync(row: SubtaskRow) -> bool:
