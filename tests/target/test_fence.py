@@ -13,7 +13,10 @@ import pytest
 
 from asides import Aside, frozen_before
 from task_runs import wait_until
-from unshard.errors import SyncError
+from unshard.config.files import parse_source, parse_task
+from unshard.config.subtask import plan_subtask
+from unshard.errors import ClusterError, SyncError
+from unshard.master import beginning
 from unshard.mysql.connection import rows
 from unshard.retry import given_up_by
 from unshard.sync.journal import Journal
@@ -22,6 +25,15 @@ from unshard.target.meta import MetaTables
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
+TASK = """\
+name: task
+task-mode: incremental
+meta-schema: {schema}
+target-database: {{host: 127.0.0.1, port: {port}, user: root}}
+mysql-instances:
+- source-id: s2
+  meta: {{binlog-name: bin.000001, binlog-pos: 4}}
+"""
 
 
 @pytest.fixture
@@ -87,6 +99,27 @@ def test_who_gives_up_waits_no_longer(journal: Journal, heir: Journal, target_se
     for (number,) in target_server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%SLEEP(600)'"):
         target_server.run(f"KILL {number}")
     assert isinstance(late.join(), SyncError)
+
+
+def test_a_source_whose_statement_still_runs_leaves_a_task_when_it_is_asked_again(
+    journal: Journal, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = frozen_before(journal, "SELECT SLEEP(600)")
+    late.goes_on.set()
+    wait_until(lambda: "SLEEP" in at_work(target_server, "SLEEP"), "a statement that takes long")
+    ((running,),) = target_server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%SLEEP(600)'")
+    task = parse_task(TASK.format(port=target_server.port, schema=schema))
+    config = plan_subtask(task, parse_source("source-id: s2\nfrom: {host: 127.0.0.1, port: 1, user: root}\n"))
+    with monkeypatch.context() as patch:
+        patch.setattr(beginning, "PATIENCE_SECONDS", 1.0)
+        with pytest.raises(ClusterError, check=lambda error: error.code == "CLUSTER-092") as caught:
+            beginning.leave(config, ["s'1"])
+    assert caught.value.where.source == "s'1" and f"connection {running} " in caught.value.cause
+    assert "update-task" in caught.value.hint
+    target_server.run(f"KILL QUERY {running}")
+    late.join()
+    beginning.leave(config, ["s'1"])
+    beginning.leave(config, ["s'1"])
 
 
 def test_a_session_that_is_not_ours_to_end_is_ended_by_the_server(

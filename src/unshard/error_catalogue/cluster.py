@@ -102,6 +102,13 @@ MASTER: dict[str, Entry] = {
         "correct what the cause names and give the whole file again: `unshard ctl {command} FILE`; "
         "`unshard ctl config {what}` shows what is kept",
     ),
+    "CLUSTER-092": Entry(
+        "for {seconds} s the target has been at work at a statement of the source that leaves task {task}; nothing of "
+        "the task is changed",
+        "give the same `unshard ctl update-task` again when that statement has ended (SHOW PROCESSLIST on the target "
+        "shows it by the cause's connection; KILL ends it): a source that has left already is not harmed by that",
+        retryable=True,
+    ),
     "CLUSTER-039": Entry(
         "the worker at {addr} does not answer",
         "see the cause; `unshard ctl list-member --worker` tells whether the master still hears it",

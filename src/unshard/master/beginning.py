@@ -8,7 +8,7 @@ from threading import Event, Timer
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig
-from unshard.errors import ClusterError, Where
+from unshard.errors import ClusterError, TargetError, Where
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
@@ -37,21 +37,33 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
     """Let no sharding DDL of the task wait for these sources any more, and none of them write late. Idempotent.
 
     A worker that was frozen or cut off when its source was stopped can do nothing in the target behind this.
-    `config`: a subtask of the task, of any source. Raises TargetError, also while the target works at a DDL of theirs.
+    `config`: a subtask of the task, of any source. Raises TargetError, and ClusterError CLUSTER-092 while the target
+    works at a statement of one of them.
     """
     meta = MetaTables(config.meta_schema, config.name)
     too_long = Event()
     timer = Timer(PATIENCE_SECONDS, too_long.set)
     timer.start()
+    source, waits = "", ""
+
+    def tell(why: str) -> None:
+        nonlocal waits
+        waits = why or waits
+
     try:
         with session(to_endpoint(config.target), "target") as connection, given_up_by(too_long):
             meta.create(connection)
             for source in sources:
                 epoch = claim(connection, meta, source).epoch
-                with fenced(connection, meta, source, epoch), connection.cursor() as cursor:
+                with fenced(connection, meta, source, epoch, tell), connection.cursor() as cursor:
                     cursor.execute("BEGIN")
                     forget_source(cursor, meta, source)
                     cursor.execute("COMMIT")
+    except TargetError as error:
+        if not too_long.is_set():
+            raise
+        values = {"seconds": f"{PATIENCE_SECONDS:g}", "task": config.name}
+        raise ClusterError("CLUSTER-092", Where(source), waits or error.cause, values) from None
     finally:
         timer.cancel()
 

@@ -81,9 +81,9 @@ def _take(connection: Any, meta: MetaTables, source: str, epoch: int, name: str,
             tell("")
             return True
         _check(connection, meta, source, epoch)
+        tell(_end_idle(connection, source, name))
         if given_up():
             raise MySQLdb.OperationalError(_KILLED_QUERY, "waiting for a statement of an earlier process")
-        tell(_end_idle(connection, source, name))
 
 
 def _end_idle(connection: Any, source: str, name: str) -> str:
