@@ -91,6 +91,11 @@ def test_a_task_from_its_creation_to_its_end(one: Served) -> None:
     ask(one, "POST", "/sources/a/enable", 200)
     ask(one, "DELETE", "/tasks/t?force=true", 204)
     assert ask(one, "GET", "/tasks", 200) == {"total": 0, "data": []}
+    ask(one, "POST", "/tasks", 201, {"task": TASK})
+    refused = ask(one, "DELETE", "/tasks/t", 400)
+    assert refused["error_code"] == "TARGET-001", "the records go with the task: its target is asked"
+    ask(one, "DELETE", "/tasks/t?keep_meta=true", 204)
+    assert ask(one, "GET", "/tasks", 200) == {"total": 0, "data": []}
 
 
 def status(one: Served) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def requests(source: MariadbServer, target: MariadbServer, schema: str) -> list[
         ("DELETE", f"{V1}/cluster/masters/nobody", None, 400),
         ("GET", f"{V1}/cluster/workers", None, 200),
         ("DELETE", f"{V1}/cluster/workers/w1", None, 400),
-        ("DELETE", f"{V1}/tasks/t?force=true&keep_meta=false", None, 204),
+        ("DELETE", f"{V1}/tasks/t?force=true", None, 204),
         ("POST", f"{OLD}/tasks", {"task": file_text(target, schema)}, 200),
         ("PUT", f"{OLD}/tasks/t", {"op": "Pause"}, 200),
         ("GET", f"{OLD}/tasks/t", None, 200),
@@ -132,7 +132,7 @@ def test_every_path_is_there_and_answers(
     assert topology["grafana_topology"] == {"host": "10.0.0.9", "port": 3000}
     assert [row["name"] for row in topology["master_topology_list"]] == ["one"]
     kept = target_server.query(f"SHOW TABLES FROM {schema}")
-    assert ("t_validator_checkpoint",) not in kept, "keep_meta=false has dropped what was on record"
+    assert ("t_validator_checkpoint",) not in kept, "what was on record went with the task"
     own = (f"{PATH}/", f"{V1}/cluster/audit")
     for path, methods in told[f"GET {V1}/dm.json"].json()["paths"].items():
         if path.startswith((V1, OLD)) and not path.startswith(own):

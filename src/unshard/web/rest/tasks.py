@@ -12,7 +12,8 @@ from unshard.api.status import SourceReport, SubTaskStatus
 from unshard.api.verbs import BinlogSchema, ResumeTask, StartTask, StopTask, UpdateTask
 from unshard.config.access import Role
 from unshard.config.files import parse_task
-from unshard.errors import ClusterError
+from unshard.errors import ClusterError, TargetError
+from unshard.log import logger
 from unshard.master.orders import subtask_config, task_config
 from unshard.master.service import Master
 from unshard.master.status import summary
@@ -127,16 +128,22 @@ def task_routes(master: Master) -> APIRouter:
 
     @router.delete("/{task_name}", status_code=status.HTTP_204_NO_CONTENT)
     @needs(Role.OPERATOR)
-    def delete_task(task_name: str, force: bool = False, keep_meta: bool = True) -> None:
-        """Forget a task that stands; `force`: one that runs too. What the target has on record of it stays, so that a
-        task of its name goes on there; without `keep_meta` that is dropped too."""
+    def delete_task(task_name: str, force: bool = False, keep_meta: bool = False) -> None:
+        """Forget a task that stands, with all that the target has on record of it, as DM does: a task of its name
+        begins anew. `force`: one that runs too, or whose target is gone. `keep_meta`: the records stay, and a task of
+        its name goes on there."""
         there(task_name)
         running = [row.source for row in master.cluster.state.of_task(task_name) if row.stage == "Running"]
         if running and not force:
             raise ClusterError("CLUSTER-016", cause=f"it runs on {', '.join(running)}: stop it first, or force=true")
         if not keep_meta:
             done(master.tasks.halt(StopTask(name=task_name)))
-            master.tasks.drop_meta(task_name)
+            try:
+                master.tasks.drop_meta(task_name)
+            except TargetError as error:
+                if not (force and error.code == "TARGET-001"):
+                    raise
+                logger("master", task=task_name).warning("deleted by force, its records stay", **error.to_dict())
         done(master.stop_task(StopTask(name=task_name)))
 
     @router.get("/{task_name}/status")
