@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from unshard.crash_point import AT, MARKER, PID
+from unshard.crash_point import AT, BY, MARKER, ORDER, PID
 
 WALK = """
 from unshard.crash_point import reach
@@ -49,6 +49,17 @@ def test_only_the_first_process_dies_when_they_share_a_marker(tmp_path: Path) ->
     assert walk(**environment) == (0, ["0", "1", "2", "end"])
 
 
+def test_who_comes_to_a_place_that_is_ordered_takes_the_order(tmp_path: Path) -> None:
+    environment = {ORDER: str(tmp_path / "order")}
+    assert walk(**environment) == (0, ["0", "1", "2", "end"])
+    (tmp_path / "order").write_text("elsewhere")
+    assert walk(**environment) == (0, ["0", "1", "2", "end"])
+    (tmp_path / "order").write_text("applied")
+    assert walk(**environment) == (-signal.SIGKILL, ["0"])
+    assert [one.name.partition(".")[0] for one in tmp_path.iterdir()] == ["order"]
+    assert walk(**environment) == (0, ["0", "1", "2", "end"])
+
+
 def test_takes_the_named_process_along() -> None:
     driver = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     assert walk(**{AT: "planned", PID: str(driver.pid)}) == (-signal.SIGKILL, ["0"])
@@ -59,3 +70,19 @@ def test_dies_also_when_the_named_process_is_gone() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert walk(**{AT: "planned", PID: str(gone.pid)})[0] == -signal.SIGKILL
+
+
+def test_a_thread_that_is_frozen_runs_no_step_further(tmp_path: Path) -> None:
+    """It is the process that stands still, and this thread of it just there."""
+    thread = f"from threading import Thread\nThread(target=exec, args=({WALK!r}, {{}})).start()"
+    output = tmp_path / "output"
+    for _ in range(5):
+        with output.open("wb") as file:
+            frozen = subprocess.Popen(
+                [sys.executable, "-c", thread], stdout=file, env={**os.environ, AT: "applied:2", BY: "SIGSTOP"}
+            )
+        assert os.WIFSTOPPED(os.waitpid(frozen.pid, os.WUNTRACED)[1])
+        assert output.read_text().split() == ["0", "1"]
+        frozen.send_signal(signal.SIGCONT)
+        assert frozen.wait(60) == 0
+        assert output.read_text().split() == ["0", "1", "2", "end"]

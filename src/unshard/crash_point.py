@@ -6,6 +6,8 @@
   (first by default; each process counts for itself).
 * `UNSHARD_CRASH_MARKER=path` — only one process of all that share the path dies: the one that creates the file. The
   next run, with the same environment, goes on past the place.
+* `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names, whenever a test writes it, for whoever of all
+  that share it comes there next. That one takes it: the file is `path.pid` then, by its process id.
 * `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
 * `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place.
 """
@@ -14,10 +16,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 AT = "UNSHARD_CRASH_AT"
+ORDER = "UNSHARD_CRASH_ORDER"
 MARKER = "UNSHARD_CRASH_MARKER"
 BY = "UNSHARD_CRASH_BY"
 PID = "UNSHARD_CRASH_PID"
@@ -30,15 +35,27 @@ def reach(name: str) -> None:
 
     Cheap enough for once a chunk or a batch, not for once a row.
     """
-    wanted = os.environ.get(AT)
-    if not wanted:
-        return
-    place, _, nth = wanted.partition(":")
-    if place != name:
-        return
-    _reached[name] += 1
-    if _reached[name] == int(nth or 1) and _first_of_all():
+    if _is_counted(name) or _is_ordered(name):
         _die()
+
+
+def _is_counted(name: str) -> bool:
+    place, _, nth = os.environ.get(AT, "").partition(":")
+    if place != name:
+        return False
+    _reached[name] += 1
+    return _reached[name] == int(nth or 1) and _first_of_all()
+
+
+def _is_ordered(name: str) -> bool:
+    order = os.environ.get(ORDER)
+    if not order:
+        return False
+    with suppress(FileNotFoundError):  # none is given, or another process has taken it just now
+        if Path(order).read_text() == name:
+            Path(order).rename(f"{order}.{os.getpid()}")
+            return True
+    return False
 
 
 def _first_of_all() -> bool:
@@ -58,4 +75,5 @@ def _die() -> None:
     if other and int(other) != os.getpid():
         with suppress(ProcessLookupError):  # dead already, which is what was wanted
             os.kill(int(other), number)
-    os.kill(os.getpid(), number)
+    # to this very thread: SIGSTOP to a process is its main thread's to heed, and until then the others run on
+    signal.pthread_kill(threading.get_ident(), number)
