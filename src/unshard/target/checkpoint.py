@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,12 +113,13 @@ def save_checkpoint(
     exit_at = exit_point.location if exit_point is not None else None
     cursor.execute(statement, (source, "", "", True, *_place(held or location), *_place(exit_at), json.dumps(mark)))
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
-    kept: Iterable[tuple[Any, ...]] = [
+    kept: Iterator[tuple[Any, ...]] = (  # made as they are sent: nothing silent for long is in a transaction
         (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
         for name, state in changed.items()
         if state.table is not None
-    ]
-    cursor.executemany(statement, list(kept))
+    )
+    if len(gone) < len(changed):
+        cursor.executemany(statement, kept)
     for key in gone:
         cursor.execute(f"DELETE FROM {meta.checkpoint} WHERE id = %s AND cp_schema = %s AND cp_table = %s", key)
 

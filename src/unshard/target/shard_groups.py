@@ -7,6 +7,7 @@ transaction that moves the checkpoint, so they always tell what is held at that 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from unshard.model.table import TableName
@@ -61,15 +62,19 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
     known = before.tables if before is not None and before.unresolved else {}
     target = [after.target.schema, after.target.table]
     head = {"target": target, "reported": after.reported, "gone": [one.to_dict() for one in after.gone]}
-    rows: list[tuple[Any, ...]] = [(*key, "", after.resolved, True, json.dumps(head))]
-    for table, state in after.tables.items():
-        if known.get(table) != state:
-            form = {"target": target, "table": [table.schema, table.table], "state": state.to_dict()}
-            rows.append((*key, _id(table), after.resolved, False, json.dumps(form)))
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        """Made as they are sent: a transaction must not be silent for long."""
+        yield (*key, "", after.resolved, True, json.dumps(head))
+        for table, state in after.tables.items():
+            if known.get(table) != state:
+                form = {"target": target, "table": [table.schema, table.table], "state": state.to_dict()}
+                yield (*key, _id(table), after.resolved, False, json.dumps(form))
+
     cursor.executemany(
         f"INSERT INTO {meta.sharding_meta} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON DUPLICATE KEY UPDATE active_index = VALUES(active_index), data = VALUES(data)",
-        rows,
+        rows(),
     )
     for table in known.keys() - after.tables.keys():
         cursor.execute(

@@ -1,0 +1,176 @@
+"""Who is frozen in a transaction: the target ends its session, its heir goes on, and what it did is done once."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import MySQLdb
+import pytest
+
+from asides import Aside
+from task_runs import wait_until
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint, Side, connect, rows
+from unshard.mysql.idle_transactions import SECONDS, end_idle_transactions
+from unshard.retry import ATTEMPTS, pauses
+from unshard.sync.journal import Journal
+from unshard.target import checkpoint
+from unshard.target.checkpoint import TableCheckpoint
+from unshard.target.meta import MetaTables
+from unshard.target.retrying import on_target
+from unshard.target.writer import KeptWriter
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+_SLOT = 2000
+
+
+def hurried(server: MariadbServer) -> Endpoint:
+    """Sessions that are ended after a second, and wait as long for a row."""
+    return server.endpoint.with_session(idle_transaction_timeout="1", innodb_lock_wait_timeout="1")
+
+
+@pytest.fixture
+def journal(target_server: MariadbServer, schema: str) -> Iterator[Journal]:
+    made = Journal(hurried(target_server), MetaTables(schema, "task"), "s1")
+    made.claim()
+    yield made
+    made.drop()
+
+
+def silent_in_a_transaction(journal: Journal) -> Aside:
+    """It holds the row of its source, as a process does that is frozen before its COMMIT."""
+
+    def write(aside: Aside) -> None:
+        def stand(_: Any) -> None:
+            aside.begun.set()
+            assert aside.goes_on.wait(60)
+
+        journal.in_one(stand)
+
+    aside = Aside(write)
+    assert aside.begun.wait(60)
+    return aside
+
+
+def test_the_heir_of_a_frozen_process_goes_on_and_the_frozen_one_writes_nothing(
+    journal: Journal, target_server: MariadbServer
+) -> None:
+    frozen = silent_in_a_transaction(journal)
+    heir = Journal(hurried(target_server), journal.meta, journal.source)
+    heir.claim()
+    frozen.goes_on.set()
+    error = frozen.join()
+    assert isinstance(error, SyncError) and error.code == "SYNC-001", error
+    heir.in_one(lambda _: None)
+    heir.drop()
+
+
+def test_who_only_was_silent_for_too_long_does_it_again_once(target_server: MariadbServer, schema: str) -> None:
+    target_server.run(
+        f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (n INT)", f"INSERT INTO {schema}.t SELECT 0"
+    )
+    kept, sessions = KeptWriter(hurried(target_server), _SLOT), []
+
+    def operation(connection: Any) -> None:
+        ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
+        sessions.append(number)
+        rows(connection, "BEGIN")
+        rows(connection, f"UPDATE {schema}.t SET n = n + 1")
+        if len(sessions) == 1:
+            wait_until(lambda: not is_there(target_server, number), "the session is ended")
+        rows(connection, "COMMIT")
+
+    on_target(kept, operation, Where("s1"))
+    kept.drop()
+    assert len(sessions) == 2
+    assert target_server.query(f"SELECT n FROM {schema}.t") == [(1,)]
+
+
+def test_a_transaction_of_many_tables_is_not_silent_while_their_rows_are_made(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Structures of 10,000 tables are seconds of work."""
+    made = []
+
+    def slowly(table: Table) -> str:
+        made.append(table.name)
+        time.sleep(0.1)
+        return json.dumps({"text": "x" * 30_000})
+
+    monkeypatch.setattr(checkpoint, "_form", slowly)
+    names = [TableName("s", f"t{number}") for number in range(20)]
+    journal.move(Location(Position("bin.000001", 4)), {name: TableCheckpoint(Table(name, ())) for name in names})
+    assert made == names
+
+
+def is_there(server: MariadbServer, session: int) -> bool:
+    return bool(server.query(f"SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = {session}"))
+
+
+@pytest.mark.parametrize(
+    ("side", "given", "seconds"),
+    [
+        ("target", {}, SECONDS),
+        ("target", {"idle_transaction_timeout": "0"}, 0),
+        ("target", {"Idle_Transaction_Timeout": "600"}, 600),
+        ("source", {}, 0),
+    ],
+)
+def test_each_session_with_the_target_asks_for_it(
+    target_server: MariadbServer, side: Side, given: dict[str, str], seconds: int
+) -> None:
+    assert asked_for(target_server, side, given) == seconds
+
+
+@pytest.mark.parametrize(("servers", "seconds"), [(10, 10), (600, SECONDS)])
+def test_a_shorter_time_of_the_server_stays(target_server: MariadbServer, servers: int, seconds: int) -> None:
+    target_server.run(f"SET GLOBAL idle_transaction_timeout = {servers}")
+    try:
+        assert asked_for(target_server, "target", {}) == seconds
+    finally:
+        target_server.run("SET GLOBAL idle_transaction_timeout = 0")
+
+
+def asked_for(server: MariadbServer, side: Side, given: dict[str, str]) -> int:
+    connection = connect(server.endpoint.with_session(**given), side)
+    ((seconds,),) = rows(connection, "SELECT @@session.idle_transaction_timeout")
+    connection.close()
+    return int(seconds)
+
+
+class Session:
+    """A server that greets so, and answers with an error where one is given."""
+
+    def __init__(self, greeting: str, error: int = 0) -> None:
+        self.greeting, self.error, self.said = greeting, error, ""
+
+    def get_server_info(self) -> str:
+        return self.greeting
+
+    def query(self, statement: str) -> None:
+        self.said = statement
+        if self.error:
+            raise MySQLdb.OperationalError(self.error, "Unknown system variable")
+
+
+def test_a_server_that_can_not_do_it_is_worked_with() -> None:
+    for greeting, error, variable in (("9.7.0", 1, ""), ("8.0.11-TiDB-v7.5.1", 1193, "tidb_idle_transaction_timeout")):
+        session = Session(greeting, error)
+        end_idle_transactions(session, ())
+        assert variable in session.said and bool(session.said) == bool(variable)
+    with pytest.raises(MySQLdb.OperationalError):
+        end_idle_transactions(Session("11.8.2-MariaDB", 2013), ())
+
+
+def test_an_heir_waits_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One second a lock wait is the least that a server can be told to take."""
+    monkeypatch.setattr(random, "uniform", lambda low, high: (low + high) / 2)
+    assert ATTEMPTS * 1.0 + sum(islice(pauses(), ATTEMPTS - 1)) > SECONDS
