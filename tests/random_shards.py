@@ -1,65 +1,27 @@
 """Random life of sharded tables, by seed: rows, DDL in the same order on all shards but each at its own time, shards
-that come, go, change their names and are emptied.
+that come, go, change their names and are emptied, and rows that move between shards of a source.
 
-Ids are never used twice, so that what is left of dropped and emptied shards stands in the target to the end.
+But for rows that move ids are never used twice, so that what is left of dropped and emptied shards stands in the target
+to the end.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from shard_terms import Terms
+from shard_versions import KINDS, WIDER, Column, Version
 from unshard.model.table import TableName
-
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "INT": ("0", "1", "-7", "2147483647"),
-    "BIGINT": ("0", "1", "-7", "2147483648"),
-    "VARCHAR(20)": ("''", "'a'", "'b  '", "'ß'"),
-    "VARCHAR(300)": ("''", "'a'", "'b  '", "REPEAT('x', 290)"),
-    "DECIMAL(10,2)": ("0", "1.5", "-99.99"),
-    "DATETIME(3)": ("'2020-02-29 01:02:03.456'", "'1000-01-01'"),
-    "ENUM('a','b')": ("'a'", "'b'"),
-    "ENUM('a','b','c')": ("'a'", "'b'", "'c'"),
-}
-WIDER = {"INT": "BIGINT", "VARCHAR(20)": "VARCHAR(300)", "ENUM('a','b')": "ENUM('a','b','c')"}
-
-
-@dataclass(frozen=True)
-class Column:
-    """`rest` is what follows its type; a generated one has no `kind`."""
-
-    name: str
-    kind: str
-    rest: str
-
-    @property
-    def definition(self) -> str:
-        return f"{self.name} {self.kind} {self.rest}"
-
-
-@dataclass(frozen=True)
-class Version:
-    """The structure of a target table, and the statement that led to it, with `{}` for the table."""
-
-    columns: tuple[Column, ...] = ()
-    keys: tuple[tuple[str, str], ...] = ()
-    change: str = ""
-
-    def create(self, name: str) -> str:
-        parts = ["id BIGINT NOT NULL PRIMARY KEY", "v INT NOT NULL", *(column.definition for column in self.columns)]
-        parts += [f"{'UNIQUE ' * (key[0] == 'u')}KEY {key} (id, {column})" for key, column in self.keys]
-        return f"CREATE TABLE {name} ({', '.join(parts)})"
-
-    @property
-    def body(self) -> tuple[object, ...]:
-        return self.columns, self.keys
 
 
 @dataclass
 class Shard:
-    """One source table. `ids` are its rows; `born` is the shard's own name where `name` is a copy's."""
+    """One source table. `ids` are its rows; `born` is the shard's own name where `name` is a copy's.
+
+    `fresh` are rows that were inserted since its last DDL.
+    """
 
     source: str
     target: str
@@ -67,6 +29,7 @@ class Shard:
     version: int = 0
     born: str = ""
     ids: list[int] = field(default_factory=list)
+    fresh: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -80,7 +43,9 @@ class Step:
 @dataclass
 class RandomShards:
     """`<schema>_1` … have the shards, `<schema>_kept` copies of what is dropped or emptied, which is not migrated.
-    `never` are ids of rows that were prepared and rolled back: the log has them all the same.
+    `never` are ids of rows that were prepared and rolled back: the log has them all the same. `left_out` are those of
+    rows that came and went while their shard was held: their changes there are for nobody. `rekeyed` rows got their id
+    by an UPDATE: where that is held and the row moves on, the task stops.
 
     Targets are `t` and `u`, of all sources, and `o_<source>` of one table each.
     """
@@ -95,6 +60,8 @@ class RandomShards:
     versions: dict[str, list[Version]] = field(default_factory=dict)
     names: dict[str, set[TableName]] = field(default_factory=dict)
     never: set[int] = field(default_factory=set)
+    left_out: set[int] = field(default_factory=set)
+    rekeyed: set[int] = field(default_factory=set)
     _count: int = 0
     _tables: int = 0
     _prepared: dict[str, range] = field(default_factory=dict)
@@ -161,8 +128,37 @@ class RandomShards:
             self._prepared[xid] = range(before + 1, self._count + 1)
             yield Step(source, (f"XA START {xid}", *work, f"XA END {xid}", f"XA PREPARE {xid}"))
             return
+        if self.chosen.random() < 0.25:
+            yield from self._move(own)
+            return
         changes = tuple(self._row(self.chosen.choice(own)) for _ in range(self.chosen.choice((1, 1, 1, 2, 5, 12))))
         yield Step(source, ("BEGIN", *changes, "COMMIT") if len(changes) > 1 else changes)
+
+    def _move(self, own: list[Shard]) -> Iterator[Step]:
+        """A row goes to another shard of its target, in one transaction or its DELETE in one before.
+
+        Where nothing is written over, a row that was there before may not go to a shard that lacks a DDL (SHARD-035).
+        """
+        ways = [(there, to) for there in own for to in own if there is not to and there.target == to.target]
+        there, to = self.chosen.choice(ways) if ways else (own[0], own[0])
+        free = self.terms.safe or self.terms.mapped or there.version <= to.version
+        known = [number for number in there.ids if number not in self.rekeyed and (free or number in there.fresh)]
+        if not ways or not known:
+            return
+        number = self.chosen.choice(known)
+        if not free:
+            self.left_out.add(number)
+        there.ids.remove(number)
+        there.fresh.discard(number)
+        to.ids.append(number)
+        steps = f"DELETE FROM {there.name} WHERE id = {number}", self._insert(to, ids=[number])
+        way = self.chosen.random()
+        if way < 0.3:
+            yield from (Step(there.source, (step,)) for step in steps)
+            return
+        ordered = any(key[0] == "u" for version in self.versions[to.target] for key, _ in version.keys)
+        either = self.terms.mapped or (self.terms.compact and not ordered)
+        yield Step(there.source, ("BEGIN", *(steps[::-1] if way > 0.65 and either else steps), "COMMIT"))
 
     def _complete(self, source: str) -> Iterator[Step]:
         if source in self._xa:
@@ -187,16 +183,18 @@ class RandomShards:
         if way < 0.65:
             shard.ids.remove(number)
             shard.ids.append(self._next())
+            self.rekeyed.add(shard.ids[-1])
             return f"UPDATE {shard.name} SET id = {shard.ids[-1]} WHERE id = {number}"
         columns = [c for c in self._at(shard).columns if c.kind]
         changes = [f"{c.name} = {self._value(c)}" for c in columns if self.chosen.random() < 0.5]
         return f"UPDATE {shard.name} SET {', '.join([f'v = {self._next()}', *changes])} WHERE id = {number}"
 
-    def _insert(self, shard: Shard, *, known: bool = True) -> str:
+    def _insert(self, shard: Shard, *, known: bool = True, ids: list[int] | None = None) -> str:
         columns = [c for c in self._at(shard).columns if c.kind and self.chosen.random() < 0.7]
-        numbers = [self._next() for _ in range(self.chosen.choice((1, 1, 3)))]
-        if known:
+        numbers = ids or [self._next() for _ in range(self.chosen.choice((1, 1, 3)))]
+        if known and not ids:
             shard.ids += numbers
+            shard.fresh.update(numbers)
         rows = [", ".join([str(n), "0", *map(self._value, columns)]) for n in numbers]
         names = ", ".join(["id", "v", *(c.name for c in columns)])
         return f"INSERT INTO {shard.name} ({names}) VALUES {', '.join(f'({row})' for row in rows)}"
@@ -207,6 +205,7 @@ class RandomShards:
     def _alter(self, shard: Shard) -> Iterator[Step]:
         yield from self._free(shard)
         shard.version += 1
+        shard.fresh.clear()
         change = self._at(shard).change
         text = change.format(shard.name)
         way = self.chosen.random()

@@ -17,7 +17,8 @@ from unshard.testing.throwaway import ThrowawayServer
 class Terms:
     """`folded`: `case-sensitive: false`, and names in either case. `schemas` is how many each source has.
 
-    `mapped`: `partition id`, so that no shard may change its name. `ghosts`: some statements come by gh-ost.
+    `mapped`: `partition id`, so that no shard may change its name. `ghosts`: some statements come by gh-ost. `safe`:
+    `safe-mode`, so that a row which has moved may be written over.
     """
 
     delivery: str = "exactly-once"
@@ -26,16 +27,19 @@ class Terms:
     mapped: bool = False
     ghosts: bool = False
     compact: bool = False
+    safe: bool = False
 
     @classmethod
     def drawn(cls, chosen: random.Random) -> Terms:
         yes = [chosen.random() < share for share in (0.7, 0.4, 0.5, 0.3, 0.4)]
         delivery = "exactly-once" if yes[0] else "at-least-once"
-        return cls(delivery, yes[1], 1 + yes[2], yes[3], yes[4], compact=not yes[0])
+        compact, safe = (chosen.random() < share for share in (0.4, 0.3))
+        return cls(delivery, yes[1], 1 + yes[2], yes[3], yes[4], compact=compact or not yes[0], safe=safe or not yes[0])
 
     @property
     def exact(self) -> bool:
-        return self.delivery == "exactly-once"
+        """Whether the target's log has each change of the sources' once."""
+        return self.delivery == "exactly-once" and not self.compact and not self.safe
 
     def bits(self, sources: Sequence[str], source: str, name: TableName) -> int:
         """What stands in front of the ids of that shard in the target."""
@@ -74,5 +78,5 @@ class Terms:
             keys,
             {"route-rules": ["t", "u"]},
             own if self.mapped else {},
-            syncer={"compact": self.compact, "batch": 3},
+            syncer={"compact": self.compact, "batch": 3, "safe-mode": self.safe},
         ).write()

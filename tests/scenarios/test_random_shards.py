@@ -23,8 +23,8 @@ from unshard.testing.servers import MariadbServer
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 FEW = 9
 TERMS = {
-    7: Terms(schemas=2, ghosts=True),
-    8: Terms("at-least-once", folded=True, mapped=True, compact=True),
+    396: Terms(schemas=2, ghosts=True),
+    395: Terms("at-least-once", folded=True, compact=True, safe=True),
 }
 
 
