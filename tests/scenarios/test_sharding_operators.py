@@ -51,6 +51,24 @@ def test_another_text_is_brought_in_line(shards: Shards, spark: SparkSession) ->
     assert columns(shards) == ["id", "v", "c"]
 
 
+def test_what_only_one_run_gives_is_filled_in_on_a_humans_word(shards: Shards, spark: SparkSession) -> None:
+    """Each shard has the time of its own ALTER. IGNORE would take rows that double a key in the merged table alone."""
+    task = str(shards.files().task_path)
+    change = "ADD COLUMN made DATETIME NOT NULL DEFAULT NOW()"
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+    for table in (0, 1):
+        shards.alter("s1", table, change)
+        shards.insert("s1", table, 1, made="'2020-01-01'")
+        shards.run("s1", f"ALTER IGNORE TABLE {shards.at(table)} ADD UNIQUE KEY (v)")
+    assert refused(shards, spark) == "SHARD-036"
+    assert columns(shards) == ["id", "v"]
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {shards.at(0)} {change}")
+    assert refused(shards, spark) == "DDL-008"
+    assert [row[:2] for row in shards.merged_rows()] == [row[:2] for row in shards.expected()]
+    assert [row for row in shards.merged_rows() if row[1] == "row 1"] == shards.expected()[1::2]
+
+
 def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSession) -> None:
     """Rows of before it are read again later with the structure that they were written to."""
     files = shards.files()

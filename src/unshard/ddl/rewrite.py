@@ -63,6 +63,17 @@ def without_or_replace(ddl: Ddl) -> Ddl:
     return classify_ddl(ddl.text[: found[at].start] + ddl.text[found[at + 1].end :], ddl.context)
 
 
+def without_ignore(ddl: Ddl) -> Ddl:
+    """An ALTER TABLE without MariaDB's IGNORE, which deletes rows that double a new unique key."""
+    if ddl.kind is not Kind.ALTER_TABLE:
+        return ddl
+    found = tokens_of(ddl.text, ddl.context)
+    before = next(n for n, token in enumerate(found) if token.word == "TABLE")
+    if found[before - 1].word != "IGNORE":
+        return ddl
+    return classify_ddl(ddl.text[: found[before - 1].start] + ddl.text[found[before].start :], ddl.context)
+
+
 def split(ddl: Ddl) -> tuple[Ddl, ...]:
     """One statement per dropped table or renamed pair, in order, each parsed on its own; others as they are.
 

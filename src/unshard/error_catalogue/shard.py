@@ -102,6 +102,30 @@ SHARD: dict[str, Entry] = {
         " `delivery: exactly-once` and without `safe-mode` the target refuses a second row of a key, so the task"
         " doesn't stop here",
     ),
+    "SHARD-036": Entry(
+        "all shards have this statement, but it can't be run once for all: it fills {columns} of rows that are there"
+        " already with what only that run gives (its time, a number, a random value), so {target} would hold what no"
+        " source has",
+        "give the source that has stopped another statement, once for all shards: `unshard ctl binlog replace"
+        ' {task_file} -s {source_id} "ALTER TABLE ..."` with the column and no default or a constant one, then'
+        " set it in those rows as the sources have it. The same statement again runs it as it is: where nobody needs"
+        " the values of old rows."
+        " Rows that are written behind the statement come with their values in any case",
+    ),
+    "SHARD-037": Entry(
+        "a sharding DDL of {target} waits, and the rules of the task send this table there now, which did not before:"
+        " nobody knows whether it has the DDL",
+        "give the task the routes and lists back that it had, until the DDL is resolved; `unshard ctl query-status`"
+        " shows what waits",
+    ),
+    "SHARD-038": Entry(
+        "the target checks foreign keys (`foreign_key_checks: 1`), which connect {target} with {others}: these tables"
+        " have to keep the order of the log, and changes that wait for this sharding DDL would come behind later ones"
+        " of the others, so a CASCADE would take the wrong rows",
+        "let nothing be written to these tables upstream that a CASCADE or SET NULL would act on. Take"
+        " `foreign_key_checks` out of the target's session and start; when `unshard ctl shard-ddl-lock TASK` shows the"
+        " lock no more, put it back",
+    ),
     "SHARD-029": Entry(
         "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
         "run the DDL on all shards of all sources, then remove the dumps, the merged table and the task's rows in"

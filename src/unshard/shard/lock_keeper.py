@@ -82,6 +82,11 @@ class LockKeeper:
         return lock.outcome(source) if lock is not None else None
 
     @property
+    def several(self) -> bool:
+        """Whether the target may have rows of more than one table."""
+        return sum(len(member.tables) for member in self.members.values()) + len(self.left) + len(self.away) > 1
+
+    @property
     def names(self) -> frozenset[str]:
         """The names, without schemas, that the target's tables have upstream."""
         return frozenset(name.table for member in self.members.values() for name in member.tables)

@@ -9,20 +9,31 @@ later, for the task has stopped at the DDL, is met here:
 | `skip` | nothing | executed: the others skip it too |
 | `replace` | what is given, by the routes of this source | the same |
 | `inject` | what is given, then the DDL | the same |
+
+Of a DDL that nobody has given, two things are not as upstream: IGNORE is left out, for rows of two shards may double a
+key where the shards don't; and one that fills rows with what only its own run gives (`ddl.fills`) is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from unshard.ddl.ahead import left_to_run
 from unshard.ddl.context import Context
+from unshard.ddl.fills import filled_by_the_run
 from unshard.ddl.given import given_pieces, parse_given
+from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Rules
 from unshard.ddl.prepare import for_target
+from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import ShardError, Where
+from unshard.model.table import TableName
+from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
@@ -58,6 +69,8 @@ def statements_for(
     """
     assert group.ready is not None
     own = statements = statements_of(group.ready)
+    if keeper.several:
+        own = tuple(map(without_ignore, own))
     if operator is not None and operator.op is Op.SKIP:
         return ()
     if keeper.is_copied(group.source):
@@ -70,6 +83,21 @@ def statements_for(
     found = [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
     _, given = journal.on_target(lambda c: for_target(c, found, tracker, rules))
     return (*given, *(own if operator.op is Op.INJECT else ()))
+
+
+def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, journal: Journal) -> None:
+    """Raises ShardError SHARD-036 where rows of several shards would get what none of them has."""
+    columns = [name for step in intent.steps for name in filled_by_the_run(step)]
+    if columns and keeper.several and journal.on_target(lambda c: _has_rows(c, group.target)):
+        where = Where(group.source, str(group.target), intent.position_begin)
+        cause = "; ".join(step.statement for step in intent.steps)[:500]
+        values = {"target": str(group.target), "columns": ", ".join(columns)}
+        raise ShardError("SHARD-036", where, cause, values)
+
+
+def _has_rows(connection: Any, target: TableName) -> bool:
+    found: Sequence[Any] = rows(connection, f"SELECT 1 FROM {target.quoted} LIMIT 1")
+    return bool(found)
 
 
 def statements_of(item: DdlItem) -> tuple[Ddl, ...]:

@@ -74,7 +74,8 @@ class ShardingGroups:
     def restore(self, names: Iterable[TableName]) -> None:
         """Be where the target's rows say; `names` are the source's tables there, without those ahead in the log.
 
-        Raises ShardError SHARD-027 where a table of an unresolved group is not for its target any more.
+        Raises ShardError SHARD-027 where a table of an unresolved group is not for its target any more, SHARD-037
+        where one that is not of the group is for it now, SHARD-038 as `refuse_connected`.
         """
         meta, source = self.journal.meta, self.journal.source
         keeper = self.journal.on_target(lambda c: load_groups(c, meta, source))
@@ -82,14 +83,19 @@ class ShardingGroups:
             for name in group.tables:
                 if not self.rules.allows(name) or self.rules.route(name) != group.target:
                     raise ShardError("SHARD-027", Where(source, str(name)), values={"target": str(group.target)})
+            assert group.first is not None, "an unresolved group holds tables"
+            self.refuse_connected(group.target, group.first.position)
         self._saved, self._looked = dict(keeper.groups), 0.0
         members: dict[TableName, dict[TableName, TableState]] = {}
         for name in sorted(names):
             if name.table and self.rules.allows(name):
                 members.setdefault(self.rules.route(name), {})[name] = TableState()
         for target, states in members.items():
-            if not keeper.group(target).unresolved:
+            group = keeper.group(target)
+            if not group.unresolved:
                 keeper = keeper.with_group(ShardingGroup(source, target, states))
+            elif more := sorted(states.keys() - group.tables.keys()):
+                raise ShardError("SHARD-037", Where(source, str(more[0])), values={"target": str(target)})
         self._take(keeper)
 
     def put(self, *groups: ShardingGroup, left: TableName | None = None) -> Also:
@@ -112,6 +118,17 @@ class ShardingGroups:
                 save_group(cursor, meta, before[group.target], group)
 
         return save
+
+    def refuse_connected(self, target: TableName, begin: Position) -> None:
+        """Raises ShardError SHARD-038 where what is held would come to connected tables in another order.
+
+        A DDL of a target's only table waits for nobody.
+        """
+        others = self.tables.targets.connected(target)
+        keeper = self.journal.on_target(lambda c: load_keeper(c, self.journal.meta, target)) if others else None
+        if keeper is not None and (keeper.several or keeper.silent):
+            values = {"target": str(target), "others": ", ".join(map(str, others))}
+            raise ShardError("SHARD-038", Where(self.journal.source, str(target), str(begin)), values=values)
 
     def come_to(self, group: ShardingGroup) -> None:
         """Take over progress that is not worth a write: after a crash it is made again."""

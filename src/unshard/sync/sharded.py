@@ -149,8 +149,11 @@ class ShardedStatements:
         """The table is held behind the statement, which is `statements` on the target.
 
         `copied`: the later place of its own snapshot, which has the statement and all changes up to there.
+
+        Raises ShardError SHARD-001 as `ShardingGroup.meet`, SHARD-038 as `ShardingGroups.refuse_connected`.
         """
         group = self.groups.keeper.group(self.groups.rules.route(table))
+        self.groups.refuse_connected(group.target, work.begin)
         before = self.groups.structure(table)
         assert before is not None, "a statement was run on a table that is not there"
         payload: dict[str, Any] = {
@@ -235,14 +238,17 @@ class ShardedStatements:
         return found.to_dict() if found is not None else None
 
     def _met(self, group: ShardingGroup, made: Table, begin: Position) -> int:
-        """How many of the group's unresolved items the structure of a new table has."""
+        """How many of the group's unresolved items the structure of a new table has: all that it may have.
+
+        Options tell only where columns and keys don't: of a new table they may be others.
+        """
         length = len(group.sequence)
         if not length:
             return 0
-        form = _body(made), _charsets(made)
-        for met in range(length, -1, -1):
-            if any((_body(table), _charsets(table)) == form for table in self._behind(group, met)):
-                return met
+        fits = [met for met in range(length, -1, -1) if any(_alike(made, one) for one in self._behind(group, met))]
+        exact = (met for met in fits if any(_options(made) == _options(one) for one in self._behind(group, met)))
+        if fits:
+            return next(exact, fits[0])
         where = Where(self.groups.journal.source, str(made.name), str(begin))
         raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
 
@@ -312,8 +318,18 @@ def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
     return {first: name for first, name in now.items() if first != name}
 
 
-def _body(table: Table) -> tuple[str, ...]:
-    """Columns and keys of a SHOW CREATE, without the table's name, in names of keys too, and options."""
+def _alike(one: Table, other: Table) -> bool:
+    """Whether they have the same columns and keys; their names and options may differ."""
+    return (_parts(one)[0], _charsets(one)) == (_parts(other)[0], _charsets(other))
+
+
+def _options(table: Table) -> tuple[str, ...]:
+    """Comment, partitions and the like, which tell a table of before from one behind a statement on these alone."""
+    return _parts(table)[1]
+
+
+def _parts(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns and keys of a SHOW CREATE, without the table's name, in names of keys too, and its options."""
     parts = normal(without_own_names(table)) or ()
     depth, start = 0, 0
     for at, part in enumerate(parts):
@@ -323,8 +339,8 @@ def _body(table: Table) -> tuple[str, ...]:
         elif part == ")":
             depth -= 1
             if depth == 0:
-                return parts[start:at]
-    return parts[start:]
+                return parts[start:at], parts[at:]
+    return parts[start:], ()
 
 
 def _charsets(table: Table) -> tuple[str | None, ...]:

@@ -30,7 +30,7 @@ from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.sync.follow import Ddl
-from unshard.sync.group_ddl import operator_for, statements_for
+from unshard.sync.group_ddl import operator_for, refuse_fills, statements_for
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
@@ -189,6 +189,8 @@ class Statements:
             plan["operator"] = operator.number
         if statements:
             intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, keeper.names))
+            if operator is None:
+                refuse_fills(intent, group, keeper, journal)
             plan["intent"] = intent.to_dict()
             if again is None:
                 journal.open(at, at, plan, partitions=0)

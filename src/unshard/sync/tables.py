@@ -55,15 +55,24 @@ class TargetTables:
             self._known.pop(name, None)
         self._families = None
 
+    def connected(self, name: TableName) -> tuple[TableName, ...]:
+        """The other tables that foreign keys connect a target's table with, directly or not, where they are checked."""
+        families = self._read_families()
+        family = families.get(name)
+        return tuple(sorted(other for other, one in families.items() if one == family and other != name))
+
     def in_family(self, plan: TablePlan) -> TablePlan:
         """The plan, kept in order with the tables that foreign keys connect its target with, where they are checked."""
-        if self._families is None:
-            self._families = self.read_families()
-        family = self._families.get(plan.target.name)
+        family = self._read_families().get(plan.target.name)
         if family is None:
             return plan
         why = "foreign keys, which the target checks, connect it with others: all changes of these tables keep order"
         return replace(plan, target=replace(plan.target, ordered=True, family=family, why=why))
+
+    def _read_families(self) -> Mapping[TableName, TableName]:
+        if self._families is None:
+            self._families = self.read_families()
+        return self._families
 
 
 @dataclass(slots=True)
