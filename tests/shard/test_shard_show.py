@@ -66,7 +66,9 @@ def test_an_owner_that_is_gone_and_a_source_that_is_late_behind_a_human() -> Non
     assert "s1 runs it on the target" in form["waitsFor"] and "unlocked by ann" in form["waitsFor"]
     assert "--force-remove" in form["help"]
     (late,) = waiting_locks(locks.done("s1"), {})
-    assert late["unsynced"] == ["s2"]
+    assert late["unsynced"] == ["s2"] and late["help"].startswith("nothing")
+    (other,) = waiting_locks(locks.done("s1").join("s2", B, ""), {})
+    assert f"`{UNLOCK}` lets s2 pass" in other["help"]
     assert waiting_locks(locks.done("s1").join("s2", A, "").done("s2"), {}) == []
 
 

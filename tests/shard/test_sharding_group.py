@@ -88,6 +88,34 @@ def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case(
     assert normalised("ADD c TEXT DEFAULT 'A  b'") != normalised("ADD c TEXT DEFAULT 'a b'")
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "ALTER TABLE db.t ADD COLUMN a INT",
+        "ALTER TABLE db.t ADD a INTEGER;",
+        "ALTER TABLE db.t ADD a INT, ALGORITHM=INPLACE, LOCK = NONE",
+        "ALTER TABLE db.t ALGORITHM=INSTANT, ADD COLUMN a INT, lock=none",
+    ],
+)
+def test_what_says_how_and_not_what_does_not_count(other: str) -> None:
+    assert same([ADD_A], [other])
+
+
+def test_what_only_looks_so_counts() -> None:
+    alter = "ALTER TABLE db.t"
+    pairs = [
+        ("RENAME COLUMN a TO b", "RENAME a TO b"),
+        ("ADD `column` INT", "ADD INT"),
+        ("ADD algorithm INT", "ADD INT"),
+        ("ADD `integer` INT", "ADD `int` INT"),
+        ("ADD CHECK (a >= b)", "ADD CHECK (a > b)"),
+        ("ADD c INT, ALGORITHM=COPY, DROP d", "ADD c INT"),
+    ]
+    assert not any(same([f"{alter} {one}"], [f"{alter} {other}"]) for one, other in pairs)
+    assert same([f"{alter} ADD KEY i (a)"], [f"{alter} ADD INDEX i (a)"])
+    assert not same([f"{alter} ADD INDEX i (a)"], ["CREATE INDEX i ON db.t (a)"])
+
+
 def test_a_new_table_with_the_newest_structure_waits_with_the_others() -> None:
     state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).add(THREE, at(150), met=1)
     assert state.held == {ONE: at(105), THREE: at(150)}

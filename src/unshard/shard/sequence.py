@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from unshard.ddl.lex import TokenKind, tokens
+from unshard.ddl.lex import Token, TokenKind, tokens
 from unshard.model.position import Location, Position
 
 Form = dict[str, Any]
@@ -15,12 +15,44 @@ Moved = Callable[[Location], Location]
 """From a place in one server's log to the same in another's."""
 
 
+_LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
+_MANNERS = frozenset({"ALGORITHM", "LOCK"})
+_SAME_WORDS = {"key": "index", "integer": "int"}
+
+
 def normalised(statement: str) -> str:
-    """What two statements have in common that do the same: no comments, blanks, quotes of names, case of words."""
-    return " ".join(
-        token.value if token.kind in (TokenKind.STRING, TokenKind.SYMBOL) else token.value.lower()
-        for token in tokens(statement)
-    )
+    """What two statements have in common that do the same: no comments, blanks, quotes of names, case of words.
+
+    Nor what says how and not what (`ALGORITHM=…`, `LOCK=…`), a COLUMN that may be left out, another word for the same.
+    """
+    return " ".join(map(_normal, _telling(tokens(statement))))
+
+
+def _normal(token: Token) -> str:
+    if token.kind in (TokenKind.STRING, TokenKind.SYMBOL):
+        return token.value
+    text = token.value.lower()
+    return _SAME_WORDS.get(text, text) if token.kind is TokenKind.WORD else text
+
+
+def _telling(found: Sequence[Token]) -> list[Token]:
+    """The tokens that tell what a statement does."""
+    kept: list[Token] = []
+    at = 0
+    while at < len(found):
+        if found[at].word in _MANNERS and at + 2 < len(found) and found[at + 1].is_symbol("="):
+            at += 3
+            if kept and kept[-1].is_symbol(","):
+                kept.pop()
+            elif at < len(found) and found[at].is_symbol(","):
+                at += 1
+            continue
+        if found[at].word != "COLUMN" or not kept or kept[-1].word not in _LEAVES_COLUMN_OUT:
+            kept.append(found[at])
+        at += 1
+    while kept and kept[-1].is_symbol(";"):
+        kept.pop()
+    return kept
 
 
 def same(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -95,6 +95,10 @@ def _named(tables: Sequence[TableName]) -> str:
 def what_helps(keeper: LockKeeper, lock: Lock, files: str = "") -> str:
     """The command for a human, and when. `files`: what it takes where there is no master, as it is typed."""
     command = _command(keeper, files)
+    if lock.executed:
+        others = ", ".join(lock.mismatched)
+        passes = f"`{command}` lets {others} pass, whose DDL is run by nobody; then bring the tables into one structure"
+        return passes if lock.mismatched else "nothing: who is missing skips the DDL on meeting it"
     if lock.mismatched:
         return (
             f"`{command} --owner SOURCE` runs the DDL that SOURCE has met and lets the others pass theirs; then bring"
