@@ -82,7 +82,7 @@ def test_a_partial_revoke(files: TaskFiles, revoking: MysqlServer, schema: str) 
 
 def test_the_target(files: TaskFiles, mysql_target: MysqlServer, schema: str) -> None:
     login = as_user(mysql_target, "writer", f"SELECT ON `{schema}`.*")
-    mended(with_keys(files, target_database=login), TARGET, mysql_target, "warn", "lacks")
+    mended(with_keys(files, target_database=login), TARGET, mysql_target, "fail", "lacks")
 
 
 def test_a_table_without_a_key(files: TaskFiles, mysql_source: MysqlServer, schema: str) -> None:
