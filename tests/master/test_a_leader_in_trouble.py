@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from cluster_rig import Rig
+from cluster_rig import Rig, source_text
 from sqlalchemy import Connection
 
-from unshard.api.verbs import QueryStatus
+from task_runs import wait_until
+from unshard.api.verbs import (
+    OperateSource,
+    PauseTask,
+    QueryStatus,
+    ResumeTask,
+    StartRelay,
+    StopTask,
+    TransferSource,
+    UpdateSource,
+)
 from unshard.errors import ClusterError
+from unshard.master.cluster import Cluster
+from unshard.master.election import Leader
 from unshard.master.state import Bound, TaskRow
-from unshard.master.store import Store
+from unshard.master.store import Store, Writing
 
 
 def test_a_commit_without_an_answer_is_seen(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,6 +90,51 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     rig.master.step()
     assert rig.master.cluster.state.bounds == bounds
     assert worker.order is not None and worker.order.epoch == bounds["a"].epoch
+
+
+def test_a_database_that_is_slow_is_named_as_why_nobody_leads(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rig.master.election, "lease_seconds", 0.0)  # any look takes longer than half of it
+    rig.master.step()
+    with pytest.raises(ClusterError, match=r"CLUSTER-001.*\n.*database takes"):
+        assert rig.master.cluster.state
+
+
+VERBS: dict[str, Callable[[Rig], object]] = {
+    "start-task": lambda rig: rig.start("t2", "a"),
+    "pause-task": lambda rig: rig.master.pause_task(PauseTask(name="t")),
+    "resume-task": lambda rig: rig.master.resume_task(ResumeTask(name="t")),
+    "stop-task": lambda rig: rig.master.stop_task(StopTask(name="t")),
+    "create": lambda rig: rig.sources("b"),
+    "stop": lambda rig: rig.master.operate_source(OperateSource(op="stop", source_id=("free",))),
+    "disable": lambda rig: rig.master.sources.enable("a", enabled=False),
+    "transfer-source": lambda rig: rig.master.transfer_source(TransferSource(source="free", worker="w3")),
+    "start-relay": lambda rig: rig.master.start_relay(StartRelay(sources=("a",))),
+    "update-source": lambda rig: rig.master.update_source(UpdateSource(config=source_text("free", server_id="77"))),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_whose_master_leads_no_more_behind_its_change_is_not_given_to_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Told as "another one leads", ctl or the master that was asked would have it done a second time."""
+    for name in ("w1", "w2", "w3"):
+        rig.worker(name)
+    rig.sources("a", worker="w1")
+    rig.sources("free", worker="w2")
+    rig.start("t", "a")
+    wait_until(lambda: rig.settled("t"), "all is told and kept")
+    change = Cluster.change
+
+    @contextmanager
+    def last(cluster: Cluster) -> Iterator[Writing]:
+        with change(cluster) as writing:
+            yield writing
+        cluster.election._epoch, cluster.election.leader = 0, Leader("m2", "m2:8261")
+
+    monkeypatch.setattr(Cluster, "change", last)
+    with pytest.raises(ClusterError, match="CLUSTER-094"):
+        VERBS[verb](rig)
 
 
 def without_room() -> None:

@@ -16,7 +16,9 @@ from unshard.api.verbs import (
     UpdateSource,
     UpdateTask,
 )
+from unshard.config.section import Section
 from unshard.errors import ClusterError
+from unshard.master import updates
 
 
 def prepared(rig: Rig) -> None:
@@ -71,6 +73,20 @@ def test_nobody_resumes_a_task_whose_records_are_being_dropped(rig: Rig) -> None
     rig.meanwhile = lambda: is_refused(lambda: rig.master.resume_task(ResumeTask(name="t")), "CLUSTER-018")
     told = rig.master.tasks.anew(StartTask(task=text, remove_meta=True))
     assert told["result"] and rig.forgotten == ["t"] and rig.meanwhile is None
+
+
+def test_a_task_that_is_stopped_while_it_gets_the_file_that_it_has(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared(rig)
+    rig.start("t", "a")
+    changed = updates._changed
+
+    def late(old: Section, new: Section) -> set[str]:
+        rig.master.stop_task(StopTask(name="t"))
+        return changed(old, new)
+
+    monkeypatch.setattr(updates, "_changed", late)
+    is_refused(lambda: rig.master.update_task(UpdateTask(task=task_text("t", "a"))))
+    is_whole(rig)
 
 
 def test_a_source_that_is_let_go_while_its_file_changes(rig: Rig) -> None:

@@ -22,6 +22,11 @@ MASTER: dict[str, Entry] = {
         "the leading master at {address} took the request and gave no answer",
         "it may have been carried out, or may still be: look with `unshard ctl query-status` before you give it again",
     ),
+    "CLUSTER-094": Entry(
+        "this master has written down what was asked, and leads no more: it can't tell what came of it",
+        "the master that leads now carries it out: look with `unshard ctl query-status` (of a source: `operate-source "
+        "show`) before you give it again",
+    ),
     "CLUSTER-003": Entry(
         "the master's database can't be used",
         "look at the database that `store` of the master's file names: whether it is up, and the account may create "
@@ -59,7 +64,13 @@ MASTER: dict[str, Entry] = {
     ),
     "CLUSTER-011": Entry(
         "there is a worker {worker} already, at {addr}, and it is alive",
-        "give this one another `name`",
+        "give this one another `name`, and an `advertise-addr` of its own",
+    ),
+    "CLUSTER-096": Entry(
+        "there is a master {master} already, at {addr}, and it is alive",
+        "give this one another `name`, and an `advertise-addr` of its own; was it moved here from that address, it "
+        "takes part once the other has been silent for `leader-lease`",
+        retryable=True,
     ),
     "CLUSTER-012": Entry(
         "worker {worker} can't take the source: {fault}",

@@ -19,6 +19,9 @@ from unshard.master.store import Store, Writing
 Links = Callable[[str], WorkerLink]
 """The link to the worker at an address."""
 
+NOT_LEADING = frozenset({"CLUSTER-001", "CLUSTER-002"})
+"""Errors that say that this is not the master to ask."""
+
 
 class Cluster:
     """What all areas of the master share. Methods that change or read the state want this master to lead, and raise
@@ -54,6 +57,19 @@ class Cluster:
                 self._fresh = False  # where a commit's answer is lost nobody knows what the store has: read it again
                 raise
             self._state = state
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """What a verb does behind its change. Raises ClusterError CLUSTER-094 where this master leads no more by then.
+
+        Whoever hears that another one leads gives the verb to that one, as if nothing had been done.
+        """
+        try:
+            yield
+        except ClusterError as error:
+            if error.code not in NOT_LEADING:
+                raise
+            raise ClusterError("CLUSTER-094", cause=str(error.message)) from None
 
     def seat(self) -> None:
         """Bring sources and workers together, where anything has changed, and wake the workers that it concerns."""

@@ -36,17 +36,19 @@ class Records:
         waiting: list[SubtaskRow] = []
 
         def effect(source: str) -> str:
-            row = self._cluster.state.subtasks.get((request.task, source))
-            if row is None or row.stage is not Stage.RUNNING:
-                return "takes effect when the task is resumed and gets there"
-            told = self._statuses.reports([source], request.task)[source].sub_task_status
+            with self._cluster.written():
+                row = self._cluster.state.subtasks.get((request.task, source))
+                if row is None or row.stage is not Stage.RUNNING:
+                    return "takes effect when the task is resumed and gets there"
+                told = self._statuses.reports([source], request.task)[source].sub_task_status
             if not any(one.name == request.task and one.result is not None and one.result.errors for one in told):
                 return "takes effect when the task gets there"
             waiting.append(row)
             return "the task goes on now"
 
         told = answer_binlog(self._subject(request.task), request, who, effect)
-        self._resume(waiting)
+        with self._cluster.written():
+            self._resume(waiting)
         return told
 
     def schema(self, request: BinlogSchema) -> Answer:

@@ -90,10 +90,11 @@ class Relays:
                 known(state, name)
             for name in sources:
                 writing.put_source(wanted(state.sources[name]))
-        state = self._cluster.state
-        workers = {name: state.worker_of(name) for name in sources}
-        self._cluster.wake(filter(None, workers.values()))
-        return answer(of_source(name, workers[name], told(state, state.sources[name])) for name in sources)
+        with self._cluster.written():
+            state = self._cluster.state
+            workers = {name: state.worker_of(name) for name in sources}
+            self._cluster.wake(filter(None, workers.values()))
+            return answer(of_source(name, workers[name], told(state, state.sources[name])) for name in sources)
 
     def _purge(self, source: str, wish: PurgeWish) -> Answer:
         bound = self._cluster.serving(source)

@@ -56,11 +56,12 @@ class Sources:
             if request.worker:
                 self._refuse_worker(state, request.worker)
                 writing.bind(names[0], request.worker)
-        if request.worker:
-            self._cluster.wake([request.worker])
-        self._cluster.seat()
-        self.wait_served(names)
-        return answer(self._shown(name) for name in names)
+        with self._cluster.written():
+            if request.worker:
+                self._cluster.wake([request.worker])
+            self._cluster.seat()
+            self.wait_served(names)
+            return answer(self._shown(name) for name in names)
 
     def show(self, names: Sequence[str]) -> Answer:
         state = self._cluster.state
@@ -77,19 +78,22 @@ class Sources:
                 if tasks:
                     raise ClusterError("CLUSTER-014", Where(name), values={"tasks": ", ".join(tasks)})
                 writing.drop_source(name)
-        self._cluster.wake(filter(None, workers.values()))
-        self._cluster.seat()
+        with self._cluster.written():
+            self._cluster.wake(filter(None, workers.values()))
+            self._cluster.seat()
         return answer(of_source(name, workers[name]) for name in names)
 
     def enable(self, name: str, *, enabled: bool) -> Answer:
         """Let the tasks of a source run, or none of them. Raises ClusterError CLUSTER-008."""
         with self._cluster.change() as writing:
             writing.put_source(replace(_known(writing.state, name), enabled=enabled))
-        rows = [row for row in self._cluster.state.of_source(name) if row.stage is Stage.RUNNING]
+        with self._cluster.written():
+            state = self._cluster.state
+        rows = [row for row in state.of_source(name) if row.stage is Stage.RUNNING]
         if not enabled:
             return answer(settle(self._cluster, rows, Stage.STOPPED))
-        self._cluster.wake(filter(None, [self._cluster.state.worker_of(name)]))
-        return answer([of_source(name, self._cluster.state.worker_of(name))])
+        self._cluster.wake(filter(None, [state.worker_of(name)]))
+        return answer([of_source(name, state.worker_of(name))])
 
     def wait_served(self, names: Sequence[str]) -> bool:
         """Wait until the worker of each source that has one shows that it has taken it."""

@@ -28,13 +28,15 @@ _SETTLED = {
 def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[Answer]:
     """Wake the workers and wait until each subtask is `wanted`, or has failed on its way; an answer for each.
 
+    For rows that are written down already: raises ClusterError CLUSTER-094 where another master leads meanwhile.
     A subtask that is to be stopped may have been forgotten by its worker. Of a source that is disabled or has no worker
     nothing runs as far as anybody here can know, so it is as wanted but for a start.
     """
-    state = cluster.state
-    cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
-    cluster.roster.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
-    return [_told(cluster, row, wanted) for row in rows]
+    with cluster.written():
+        state = cluster.state
+        cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
+        cluster.roster.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
+        return [_told(cluster, row, wanted) for row in rows]
 
 
 def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:

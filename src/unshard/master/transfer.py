@@ -37,8 +37,9 @@ def transfer(cluster: Cluster, request: TransferSource) -> Answer:
         with cluster.change() as writing:
             _refuse(cluster, writing.state, request, synced)
             writing.bind(source, worker)
-    cluster.wake([worker, *([bound.worker] if bound is not None else [])])
-    cluster.seat()
+    with cluster.written():
+        cluster.wake([worker, *([bound.worker] if bound is not None else [])])
+        cluster.seat()
     return plain()
 
 

@@ -81,6 +81,7 @@ class Updates:
         _refuse(faults)
         if not changed:
             with self._cluster.change() as writing:
+                refuse_changed(state, writing.state, new.name)
                 writing.put_task(TaskRow(new.name, kept(request.task)))  # comments may be others
             return answer(of_source(one.source, state.worker_of(one.source), UNCHANGED) for one in rows)
         configs = plan(state, new, [one.source for one in rows])
@@ -113,7 +114,9 @@ class Updates:
             at_work = partial(_not_at_rest, what=what)
         if not changed:
             with self._cluster.change() as writing:
-                writing.put_source(replace(row, text=kept(request.config)))
+                now = writing.state
+                refuse_changed(state, now, sources=[new.source_id])
+                writing.put_source(replace(now.sources[new.source_id], text=kept(request.config)))
             return answer([of_source(new.source_id, state.worker_of(new.source_id), UNCHANGED)])
         rows = state.of_source(new.source_id)
         if changed - LIVE_SOURCE:
@@ -134,7 +137,8 @@ class Updates:
             for one in renewed:
                 writing.put_subtask(one)
         if not renewed:
-            worker = self._cluster.state.worker_of(new.source_id)
+            with self._cluster.written():
+                worker = self._cluster.state.worker_of(new.source_id)
             self._cluster.wake(filter(None, [worker]))
             return answer([of_source(new.source_id, worker)])
         return self._settled(renewed)

@@ -15,6 +15,7 @@ from unshard.api.verbs import Request as Verb
 from unshard.config.access import Role
 from unshard.errors import ClusterError, UnshardError
 from unshard.master.answers import Answer, refused
+from unshard.master.cluster import NOT_LEADING
 from unshard.master.metrics import master_samples
 from unshard.master.service import Master
 from unshard.metrics import Sample
@@ -31,9 +32,6 @@ from unshard.web.rest.tasks import task_routes
 
 _SIGNED = frozenset({"binlog", "shard-ddl-lock-unlock"})
 """Verbs whose caller's name is put on record in the target."""
-
-_LED = frozenset({"CLUSTER-001", "CLUSTER-002"})
-"""Errors that say that this is not the master to ask: they stay errors of HTTP, for a client that knows others."""
 
 
 def master_app(
@@ -81,8 +79,8 @@ def _add_verb(app: FastAPI, master: Master, verb: str, kind: type[Verb]) -> None
         try:
             return method(request, by_whom(http)) if verb in _SIGNED else method(request)
         except ClusterError as error:
-            if error.code in _LED:
-                raise
+            if error.code in NOT_LEADING:
+                raise  # it stays an error of HTTP, for a client that knows other masters
             return refused(error)
         except UnshardError as error:
             return refused(error)
