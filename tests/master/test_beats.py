@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from unshard.api.orders import Beat, Orders, PurgeWish, SubtaskBrief
 from unshard.api.stage import Stage
 from unshard.api.verbs import PauseTask, ResumeTask, StopTask
+from unshard.errors import ClusterError
 from unshard.master.members import OFFLINE_AT_MOST
 from unshard.master.state import SubtaskRow, TaskRow
 
@@ -44,6 +45,16 @@ def test_a_beat_that_a_later_one_has_overtaken_has_no_say(rig: Rig, epoch: int) 
     rig.master.beat(sign(1, Stage.RUNNING, epoch=epoch, life="second"))
     found = kept(rig)
     assert found is not None and found.stage is Stage.RUNNING, "another process counts from one"
+
+
+def test_of_two_processes_with_one_name_and_address_the_later_one_has_them(rig: Rig, epoch: int) -> None:
+    rig.master.beat(sign(1, Stage.PAUSED, epoch=epoch, life="second"))
+    with pytest.raises(ClusterError, match="CLUSTER-011"):
+        rig.master.beat(sign(2, epoch=epoch))
+    found = kept(rig)
+    assert found is not None and found.stage is Stage.PAUSED
+    rig.master.beat(sign(2, epoch=epoch, life="second", leaving=True))
+    assert rig.master.beat(sign(3, epoch=epoch)).order is not None, "it is the only one again"
 
 
 def test_a_beat_behind_the_goodbye_of_its_worker_brings_nobody_back(rig: Rig, epoch: int) -> None:

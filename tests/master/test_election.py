@@ -97,9 +97,34 @@ def test_a_master_that_is_started_again_leads_at_once(store: Store) -> None:
 def test_a_lease_given_back_is_free_at_once(store: Store) -> None:
     one, two = election(store, "one"), election(store, "two")
     one.step()
-    one.resign()
+    one.leave()
     two.step()
     assert (one.epoch, two.epoch) == (0, 2)
+    assert [row.alive for row in two.masters()] == [False, True], "it has said that it goes"
+
+
+def test_two_masters_of_one_name_and_address_do_not_take_the_lease_from_each_other(store: Store) -> None:
+    first, second = election(store, "one"), election(store, "one")
+    first.step()
+    second.step()
+    for _ in range(2):
+        with pytest.raises(ClusterError, match="CLUSTER-096"):
+            first.step()
+        second.step()
+    assert (first.epoch, first.leader, second.epoch) == (0, None, 2)
+    end_lease(store)
+    first.step()
+    assert first.epoch == 3, "the other one was gone"
+
+
+def test_a_master_with_the_name_of_one_that_is_alive_elsewhere_takes_no_part(store: Store) -> None:
+    first, second = election(store, "one"), Election(store, "one", "elsewhere:1", 3600.0)
+    first.step()
+    with pytest.raises(ClusterError, match=r"CLUSTER-096.*one:1"):
+        second.step()
+    first.leave()
+    second.step()
+    assert second.epoch == 2 and [row.addr for row in second.masters()] == ["elsewhere:1"]
 
 
 def test_an_evicted_master_leads_no_more_until_it_may(store: Store) -> None:

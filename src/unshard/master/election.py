@@ -45,6 +45,8 @@ class Election:
         self._store, self._monotonic = store, monotonic
         self._epoch = 0
         self._until = 0.0
+        self._seated = False
+        """Whether a look at the lease has come to its end: what is found under its own name is no former self then."""
         self.leader: Leader | None = None
         """Who leads by the last look; None where nobody does."""
         self.terms = 0
@@ -56,7 +58,10 @@ class Election:
         return self._epoch if self._monotonic() < self._until else 0
 
     def step(self) -> None:
-        """Take, renew or look at the lease, and be seen. Raises ClusterError CLUSTER-003; it leads no longer then."""
+        """Take, renew or look at the lease, and be seen. Raises ClusterError CLUSTER-003; it leads no longer then.
+
+        Raises CLUSTER-096 while another process takes part by its name.
+        """
         asked = self._monotonic()
         led = self.epoch
         with self._store.transaction() as connection:
@@ -73,27 +78,34 @@ class Election:
             elif self._epoch == row.epoch:
                 epoch = row.epoch
                 self._write(connection, epoch, now + self.lease_seconds)
-            elif row.until <= now or (row.name, row.addr) == (self.name, self.addr):
-                # of its own name and address it was the process before this one: no two listen at one address
-                epoch = row.epoch + 1
+            elif row.until <= now or (not self._seated and (row.name, row.addr) == (self.name, self.addr)):
+                epoch = row.epoch + 1  # of its own name and address it was the process before this one
                 self._write(connection, epoch, now + self.lease_seconds)
             else:
                 epoch = 0
             others = Leader(row.name, row.addr) if row is not None and row.until > now and not epoch else None
+        self._seated = True
         self.terms += bool(epoch and epoch != led)
         self._epoch, self._until = epoch, asked + self.lease_seconds if epoch else 0.0
-        if epoch:
-            self.leader = Leader(self.name, self.addr)
-        else:
-            self.leader = None if others is not None and others.name == self.name else others
+        twin = others is not None and others.name == self.name
+        self.leader = Leader(self.name, self.addr) if epoch else None if twin else others
+        if twin and not evicted:
+            raise self._twin(self.addr)
 
-    def resign(self) -> None:
-        """Give the lease back, so that another master need not wait for its end. Raises ClusterError CLUSTER-003."""
-        epoch, self._epoch, self._until, self.leader = self._epoch, 0, 0.0, None
-        if epoch:
+    def leave(self) -> None:
+        """This process ends: give the lease back, and count as alive no more. Raises ClusterError CLUSTER-003."""
+        if self._seated:
             with self._store.transaction() as connection:
-                changed = update(tables.LEADER).where(tables.LEADER.c.epoch == epoch, tables.LEADER.c.id == 1)
-                connection.execute(changed.values(until=0.0))
+                self._resign(connection)
+                rows = tables.MASTERS.c
+                own = update(tables.MASTERS).where(rows.name == self.name, rows.addr == self.addr)
+                connection.execute(own.values(seen=0.0))
+
+    def _resign(self, connection: Connection) -> None:
+        """Give the lease back, so that another master need not wait for its end."""
+        epoch, self._epoch, self._until, self.leader = self._epoch, 0, 0.0, None
+        changed = update(tables.LEADER).where(tables.LEADER.c.epoch == epoch, tables.LEADER.c.id == 1)
+        connection.execute(changed.values(until=0.0))
 
     def evict(self) -> None:
         """This master leads no more until `cancel_evict`, also after a restart.
@@ -105,7 +117,7 @@ class Election:
         with self._store.transaction() as connection:
             changed = update(tables.MASTERS).where(tables.MASTERS.c.name == self.name)
             connection.execute(changed.values(evicted=True))
-        self.resign()
+            self._resign(connection)
 
     def cancel_evict(self) -> None:
         """All masters may lead. Any of them may be asked, for it may be that none leads."""
@@ -119,12 +131,17 @@ class Election:
             return tuple(MasterRow(row.name, row.addr, row.seen >= oldest, row.evicted) for row in rows)
 
     def _be_seen(self, connection: Connection, now: float) -> bool:
-        """Whether this master is kept from leading."""
-        asked = select(tables.MASTERS.c.evicted).where(tables.MASTERS.c.name == self.name)
-        evicted = bool(connection.execute(asked).scalar())
+        """Whether this master is kept from leading. Raises ClusterError CLUSTER-096 while another one has its name."""
+        row = connection.execute(select(tables.MASTERS).where(tables.MASTERS.c.name == self.name)).first()
+        if row is not None and row.addr != self.addr and row.seen > now - self.lease_seconds:
+            raise self._twin(row.addr)
+        evicted = row is not None and bool(row.evicted)
         form = {"name": self.name, "addr": self.addr, "seen": now, "evicted": evicted}
         put(connection, tables.MASTERS, form)
         return evicted
+
+    def _twin(self, addr: str) -> ClusterError:
+        return ClusterError("CLUSTER-096", values={"master": self.name, "addr": addr})
 
     def _form(self, epoch: int, until: float) -> dict[str, object]:
         return {"name": self.name, "addr": self.addr, "epoch": epoch, "until": until}

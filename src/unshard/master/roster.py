@@ -8,6 +8,9 @@ from threading import Condition
 
 from unshard.api.orders import Beat, SubtaskBrief
 
+FORMER_LIVES = 8
+"""How many processes of one worker's name are remembered as replaced."""
+
 
 class Roster:
     """The last beat of each worker, by this process's monotonic clock. Safe in threads.
@@ -21,6 +24,7 @@ class Roster:
         self._monotonic = monotonic
         self._beats: dict[str, tuple[float, Beat]] = {}
         self._newest: dict[str, tuple[str, int]] = {}
+        self._former: dict[str, tuple[str, ...]] = {}
         self._presumed: frozenset[str] = frozenset()
         self._presumed_until = 0.0
         self._bell = Condition()
@@ -38,6 +42,8 @@ class Roster:
             life, number = self._newest.get(beat.name, ("", 0))
             if beat.life and beat.life == life and beat.number <= number:
                 return
+            if life and life != beat.life:
+                self._former[beat.name] = (*self._former.get(beat.name, ()), life)[-FORMER_LIVES:]
             self._newest[beat.name] = (beat.life, beat.number)
             if beat.leaving:
                 self._drop(beat.name)
@@ -45,9 +51,17 @@ class Roster:
                 self._beats[beat.name] = (self._monotonic(), beat)
             self._bell.notify_all()
 
+    def is_replaced(self, beat: Beat) -> bool:
+        """Whether a process that was started later beats by the name of this one's, and is alive."""
+        with self._bell:
+            life, _ = self._newest.get(beat.name, ("", 0))
+            former = beat.life != life and beat.life in self._former.get(beat.name, ())
+        return former and beat.name in self.online()
+
     def forget(self, worker: str) -> None:
         with self._bell:
             self._newest.pop(worker, None)
+            self._former.pop(worker, None)
             self._drop(worker)
 
     def _drop(self, worker: str) -> None:

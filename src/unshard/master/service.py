@@ -6,6 +6,7 @@ ClusterError CLUSTER-001 or CLUSTER-002 while this master doesn't lead.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Any
@@ -125,16 +126,17 @@ class Master:
         if self._thread.is_alive():
             self._thread.join()
         try:
-            self.election.resign()
+            self.election.leave()
         except UnshardError as error:
             logger("master").warning("lease not given back", **error.to_dict())
         self.cluster.store.close()
 
     def step(self) -> None:
         """One look at the lease and at the workers. What fails is logged: the next look is soon."""
+        asked = time.monotonic()
         try:
             self.election.step()
-            self.cluster.trouble = ""
+            self.cluster.trouble = self._slowness(time.monotonic() - asked)
             if self.election.epoch:
                 self.cluster.seat()
         except UnshardError as error:
@@ -148,9 +150,23 @@ class Master:
                 EVENTS.count("dm_master_start_leader_counter")
             logger("master").info("leads" if self._led else "follows", epoch=self._led)
 
+    def _slowness(self, seconds: float) -> str:
+        """What is to be said of a look at the lease that took so long; empty where it was quick enough."""
+        lease = self.election.lease_seconds
+        if seconds < lease / 2:
+            return ""
+        told = f"the masters' database takes {seconds:.1f} s for a look at the lease, which lasts {lease:g} s"
+        logger("master").warning("database slow", told=told, hint="leader-lease may be longer", sampled=True)
+        return told
+
     def beat(self, beat: Beat) -> Orders:
-        """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has."""
+        """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has.
+
+        Of two processes with one name and address the one that was started last has them.
+        """
         cluster = self.cluster
+        if self.roster.is_replaced(beat):
+            raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": beat.addr})
         known = cluster.state.workers.get(beat.name)
         if known is None or known.addr != beat.addr:
             if known is not None and beat.name in self.roster.online():
