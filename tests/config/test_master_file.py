@@ -49,6 +49,8 @@ def test_without_a_file_it_has_a_name_and_listens_on_loopback() -> None:
         ("name: a\nmaster-adr: x\n", "line 2: master-adr: unknown key (did you mean `master-addr`?)"),
         ("leader-lease: 0s\n", "line 1: leader-lease"),
         ("store-password: {a: b}\n", "store-password: write a text"),
+        ("master-addr: ':8261'\n", "master-addr :8261 is no address that others can call: set advertise-addr"),
+        ("advertise-addr: 10.0.0.5\n", "advertise-addr takes HOST:PORT"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:

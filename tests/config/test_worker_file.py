@@ -45,7 +45,14 @@ def test_a_file_of_dm_is_read_and_what_has_no_effect_is_told(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("name: a\n", "join"), ("join: here\n", "HOST:PORT"), ("join: h:1\nrelay: x\n", "relay-dir")]
+    ("text", "told"),
+    [
+        ("name: a\n", "join"),
+        ("join: here\n", "HOST:PORT"),
+        ("join: h:1\nrelay: x\n", "relay-dir"),
+        ("join: h:1\nworker-addr: 0.0.0.0:8262\n", "set advertise-addr"),
+        ("join: h:1\nadvertise-addr: '[::]:8262'\n", "set advertise-addr"),
+    ],
 )
 def test_a_wrong_file_is_answered_with_its_line(text: str, told: str, tmp_path: Path) -> None:
     file = tmp_path / "worker.yaml"

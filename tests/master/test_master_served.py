@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -119,6 +119,37 @@ def test_a_worker_waits_for_a_silent_master_once(tmp_path: Path, monkeypatch: py
         frozen.accept()
         with pytest.raises(BlockingIOError):
             frozen.accept()
+
+
+def test_a_worker_that_one_master_refuses_asks_the_others(tmp_path: Path) -> None:
+    """Its file of tokens may be older than theirs."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(401)
+            self.end_headers()
+
+    refusing = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    Thread(target=refusing.serve_forever, daemon=True).start()
+    addresses = [f"127.0.0.1:{refusing.server_address[1]}"]
+    try:
+        link = HttpMasterLink(addresses, ListenerConfig())
+        with pytest.raises(ClusterError, match="CLUSTER-024"):
+            link.beat(Beat(name="w1", addr="w1:8262"))
+        link.close()
+        with served(f"sqlite:///{tmp_path / 'm.db'}", "one") as one:
+            link = HttpMasterLink([*addresses, one.master.addr], ListenerConfig())
+
+            def heard() -> bool:
+                with suppress(ClusterError):  # a machine that is slow answers another beat
+                    return link.beat(Beat(name="w1", addr="w1:8262")).leader == one.master.addr
+                return False
+
+            wait_until(heard, "it is heard")
+            link.close()
+    finally:
+        refusing.shutdown()
+        refusing.server_close()
 
 
 @contextmanager

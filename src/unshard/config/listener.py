@@ -32,6 +32,19 @@ class LinkSecurity(Section):
         return self
 
 
+def check_advertised(advertised: str, listens: str, key: str) -> None:
+    """Raise ValueError where others of the cluster would be told an address that they can't call. As DM does.
+
+    `key` is that of `listens`, which stands in for `advertised` where that is empty.
+    """
+    host, colon, port = (advertised or listens).rpartition(":")
+    if advertised and not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
+        raise ValueError(f"advertise-addr takes HOST:PORT, not {advertised}")
+    if host.strip("[]") in ("", "0.0.0.0", "::"):
+        told = "advertise-addr" if advertised else key
+        raise ValueError(f"{told} {advertised or listens} is no address that others can call: set advertise-addr")
+
+
 class ListenerConfig(LinkSecurity):
     """A process that listens. With `ssl-ca` it takes only callers with a certificate of that authority."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from unshard.config.listener import ListenerConfig
+from unshard.config.listener import ListenerConfig, check_advertised
 from unshard.config.log_keys import LogConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.section import NoEffect, Seconds
@@ -67,6 +67,11 @@ class MasterConfig(ListenerConfig, LogConfig):
     @property
     def folder(self) -> str:
         return self.data_dir or f"default.{self.called}"
+
+    @model_validator(mode="after")
+    def _reachable(self) -> MasterConfig:
+        check_advertised(self.advertise_addr, self.master_addr, "master-addr")
+        return self
 
     @property
     def notices(self) -> tuple[str, ...]:

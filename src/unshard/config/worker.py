@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from unshard.config.listener import ListenerConfig
+from unshard.config.listener import ListenerConfig, check_advertised
 from unshard.config.log_keys import LogConfig
 from unshard.config.notices import used_without_effect
 from unshard.config.section import NoEffect, Seconds
@@ -54,6 +54,11 @@ class WorkerConfig(ListenerConfig, LogConfig):
     def masters(self) -> tuple[str, ...]:
         """HOST:PORT of each."""
         return tuple(one.strip().removeprefix("http://").removeprefix("https://") for one in self.join.split(","))
+
+    @model_validator(mode="after")
+    def _reachable(self) -> WorkerConfig:
+        check_advertised(self.advertise_addr, self.worker_addr, "worker-addr")
+        return self
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -36,10 +36,11 @@ class HttpMasterLink:
         """The first answer of a master that leads, or knows who does.
 
         Raises ClusterError: CLUSTER-022 where none answers (retryable), CLUSTER-086 where none of another version
-        understands, CLUSTER-024 where one refuses this worker.
+        understands, CLUSTER-024 where one refuses this worker and no other takes it.
         """
-        faults = []
-        misfits = []
+        faults: list[str] = []
+        misfits: list[str] = []
+        refusals: list[tuple[str, str]] = []
         body = beat.model_dump(mode="json", by_alias=True)
         for address in self._order:
             try:
@@ -56,13 +57,18 @@ class HttpMasterLink:
                     self._ask_last(address)
                     continue
                 if answer.status_code < 500 and code not in _NOT_LEADING:
-                    raise ClusterError("CLUSTER-024", cause=told, values={"address": address})
+                    refusals.append((address, told))  # it may be that master's own file of tokens
+                    self._ask_last(address)
+                    continue
                 faults.append(f"{address}: {told}")
             except (httpx.HTTPError, ValidationError) as error:
                 faults.append(f"{address}: {_fault(error)}")
                 self._ask_last(address)
         if misfits:
             raise ClusterError("CLUSTER-086", cause="; ".join(misfits + faults))
+        if refusals:
+            address, told = refusals[0]
+            raise ClusterError("CLUSTER-024", cause=told, values={"address": address})
         raise ClusterError("CLUSTER-022", cause="; ".join(faults), values={"addresses": ", ".join(self._known)})
 
     def close(self) -> None:
