@@ -12,6 +12,7 @@ from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceR
 from unshard.api.verbs import (
     REQUESTS,
     Binlog,
+    CheckTask,
     PauseTask,
     QueryStatus,
     ResumeTask,
@@ -233,6 +234,9 @@ def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
     with pytest.raises(ClusterError) as caught:
         rig.master.start_task(StartTask(task=task_text("t", "a"), start_time="2026-01-02 03:04:05"))
     assert caught.value.code == "CLUSTER-016"
+    with pytest.raises(ClusterError) as caught:
+        rig.master.check_task(CheckTask(task=task_text("t", "a"), start_time="2026-01-02 03:04:05"))
+    assert caught.value.code == "CLUSTER-016", "a check tells what a start would"
     text = task_text("t", "a").replace("task-mode: all", "task-mode: incremental")
     assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05"))["result"]
     assert worker.order is not None

@@ -14,6 +14,7 @@ from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, Sha
 from unshard.config.files import load_source, load_task, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.ctl.words import source_files
+from unshard.master.beginning import at_time, start_of
 from unshard.operate.binlog import answer_binlog
 from unshard.operate.check import answer_check
 from unshard.operate.locks import answer_locks, answer_unlock
@@ -22,10 +23,12 @@ from unshard.operate.subject import Subject
 
 
 def check(task: Path, source_words: Sequence[str], request: CheckTask) -> dict[str, Any]:
-    """As `answer_check`. Raises ConfigError CONFIG-005 where a source's file is missing."""
+    """As `answer_check`. Raises ConfigError CONFIG-005 where a source's file is missing, ClusterError CLUSTER-016."""
     config = parse_task(request.task, str(task))
-    sources = [load_source(file) for file in source_files(source_words)]
-    return answer_check(config, plan_subtasks(config, sources), request)
+    configs = plan_subtasks(config, [load_source(file) for file in source_files(source_words)])
+    for one in configs:
+        start_of(one, request.start_time, at_time)
+    return answer_check(config, configs, request)
 
 
 def binlog(task: str, source_words: Sequence[str], request: Binlog) -> dict[str, Any]:

@@ -87,6 +87,16 @@ def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
     return MetaConfig(binlog_name=found.file, binlog_pos=found.offset)
 
 
+def start_of(config: SubtaskConfig, time: str, at_time: AtTime) -> str:
+    """Where a task that is to begin at a time begins, as JSON; empty for what its file says. Raises as `at_time`."""
+    if not time:
+        return ""
+    if config.mode != "incremental":
+        cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
+        raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
+    return at_time(config, time).model_dump_json(by_alias=True)
+
+
 def parse_time(text: str, of: str = "start-time") -> datetime:
     """`YYYY-MM-DD HH:MM:SS`, in UTC, or RFC 3339 with its zone. Raises ClusterError CLUSTER-016.
 

@@ -18,7 +18,7 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, Where
 from unshard.master.answers import Answer, answer, plain
-from unshard.master.beginning import AtTime, Forget, at_time, forget
+from unshard.master.beginning import AtTime, Forget, at_time, forget, start_of
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
 from unshard.master.meanwhile import refuse_changed
@@ -41,12 +41,15 @@ class Tasks:
         self._latch = Lock()
 
     def check(self, request: CheckTask) -> Answer:
-        """Raises what the checks raise where a server can't be asked at all."""
+        """Raises what the checks raise where a server can't be asked at all, and CLUSTER-016 for a `start_time` that
+        a start would not take."""
         task = parse_task(request.task)
         configs = plan(self._cluster.state, task, ())
         unknown = sorted(set(request.also).difference(opt_in_names()))
         if unknown:
             raise ClusterError("CLUSTER-016", cause=f"--also takes {', '.join(opt_in_names())}, not {unknown[0]}")
+        for config in configs:
+            start_of(config, request.start_time, self._at_time)
         return self._check(task, configs, request.also).to_dict(request.err_cnt, request.warn_cnt)
 
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
@@ -68,7 +71,7 @@ class Tasks:
                     told = "" if checked else self._checked(task, configs)  # now as a task that begins
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
-            starts = {config.source_id: self._start(config, request.start_time) for config in configs}
+            starts = {config.source_id: start_of(config, request.start_time, self._at_time) for config in configs}
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, starts)
                 first = writing.first_revision
@@ -111,7 +114,7 @@ class Tasks:
             configs = {row.source: subtask_config(state, row) for row in rows}
             if request.remove_meta:
                 self._forget(configs[rows[0].source])
-            starts = {source: self._start(config, request.start_time) for source, config in configs.items()}
+            starts = {source: start_of(one, request.start_time, self._at_time) for source, one in configs.items()}
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
                 for row in rows:
@@ -179,15 +182,6 @@ class Tasks:
         report = self._check(task, configs, ())
         require(report)
         return _told(report)
-
-    def _start(self, config: SubtaskConfig, time: str) -> str:
-        """Where a task that is to begin at a time begins, as JSON; empty for what its file says."""
-        if not time:
-            return ""
-        if config.mode != "incremental":
-            cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
-            raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
-        return self._at_time(config, time).model_dump_json(by_alias=True)
 
     def _refuse(self, state: State, task: TaskConfig, request: StartTask, names: Sequence[str]) -> None:
         for name in names:
