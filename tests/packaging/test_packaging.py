@@ -116,6 +116,13 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "share" / "unshard"
 
 
+def test_the_pages_that_the_units_name_are_brought(share: Path) -> None:
+    """`systemctl status` shows them."""
+    for unit in UNITS:
+        page = settings(unit)["Documentation"].removeprefix("file:///opt/unshard/share/unshard/")
+        assert (share / page).read_bytes() == (ROOT / page).read_bytes()
+
+
 def test_the_wheel_brings_examples_and_units(share: Path) -> None:
     for there, here in (("examples", ROOT / "examples"), ("systemd", PACKAGING / "systemd")):
         found = {file.relative_to(share / there): file.read_bytes() for file in (share / there).rglob("*.*")}

@@ -71,9 +71,9 @@ class HostedSubtask:
             self.stage = Stage.FINISHED
         elif kept.error is not None and kept.stage is Stage.PAUSED:
             self.stage, self.error, self._failed_at = Stage.PAUSED, kept.error, kept.revision
-            self._detail = _stands(kept.resume_count)
         if kept.stage is not Stage.FINISHED:
             self.resumption = Resumption.kept(kept.resume_count, kept.next_resume, utc_now())
+            self._detail = self._why_it_stands(worth_it=not self.resumption.may_go_on(self.checker))
 
     @property
     def source(self) -> str:
@@ -177,6 +177,18 @@ class HostedSubtask:
             return self.order.kept.dump_at if self.order.kept is not None else ""
         return self.worker if self.worked in ("dump", "load") else ""
 
+    @property
+    def _auto(self) -> bool:
+        return self.resumes and self.checker.check_enable
+
+    def _why_it_stands(self, *, worth_it: bool) -> str:
+        """Why nothing goes on by itself any more, where nothing is due. `worth_it`: another try may help."""
+        if not self._auto:
+            return "resume-task goes on; auto-resume is off"
+        tries = self.resumption.step if worth_it else 0
+        gives_up = f"auto-resume has given up after {tries}" if tries else "task can't auto resume"
+        return f"{gives_up}: mend what the error tells, then resume-task"
+
     def _pursue(self) -> None:
         event = towards(self.stage, self.order.stage)
         if event is stages.Event.RESUME and self.error is not None and self._failed_at >= self.order.revision:
@@ -241,15 +253,14 @@ class HostedSubtask:
             count_operation("AutoResume" if self.resumption.step else "Start")
         now = utc_now()
         self.error, self._failed_at = process_error(error, datetime.now(UTC)), self.order.revision
-        if not (self.resumes and self.checker.check_enable):
-            self._detail = "resume-task goes on; auto-resume is off"
+        self._detail = self._why_it_stands(worth_it=makes_sense(error))
+        if not self._auto:
+            pass
         elif makes_sense(error) and self.resumption.may_go_on(self.checker):
             self.resumption = self.resumption.failed(now, self.checker)
         elif makes_sense(error):
-            self._detail = _stands(self.resumption.step)
             self._log.error("auto-resume gives up", code=error.code, count=self.resumption.step)
         else:
-            self._detail = _stands(0)
             self._log.error("task can't auto resume", code=error.code)
         self.fault = fault  # last: who looks without the lock may count on what goes with it
         self._say(stages.Event.FAIL)
@@ -257,12 +268,6 @@ class HostedSubtask:
     @property
     def _log(self):  # type: ignore[no-untyped-def]
         return logger("worker", source=self.source, task=self.order.task, worker=self.worker)
-
-
-def _stands(tries: int) -> str:
-    """Why nothing goes on by itself any more."""
-    gives_up = f"auto-resume has given up after {tries}" if tries else "task can't auto resume"
-    return f"{gives_up}: mend what the error tells, then resume-task"
 
 
 def _bug(fault: BaseException, source: str) -> ClusterError:
