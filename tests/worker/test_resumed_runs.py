@@ -77,8 +77,8 @@ def test_a_duplicate_key_stands_and_says_so(spark: SparkSession, files: TaskFile
         assert "can't auto resume" in one.result.detail
         assert "1062" in one.result.errors[0].raw_cause
         time.sleep(0.5)
-        assert told(master, files).stage is Stage.PAUSED
-    stood = told(master, files).model_copy(update={"resume_count": 2})  # it was resumed twice before, by other errors
+        stood = told(master, files).model_copy(update={"resume_count": 2})  # twice before, by other errors
+        assert stood.stage is Stage.PAUSED
     master.give(source_order(subtask_order(files, kept=stood), epoch=2))
     with Running(master, spark) as agent:
         wait_until(lambda: agent.host is not None and bool(agent.host.subtasks), "the worker is started again")

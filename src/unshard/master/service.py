@@ -140,8 +140,8 @@ class Master:
             if self.election.epoch:
                 self.cluster.seat()
         except UnshardError as error:
-            self.cluster.trouble = f"{error.message}: {error.cause}"
-            logger("master").error("step failed", sampled=True, **error.to_dict())
+            self.cluster.trouble = f"{error.message}: {error.cause}" if error.cause else error.message
+            logger("master").error("step failed", told=error.message, sampled=True, **error.to_dict())
         except Exception:  # noqa: BLE001 - a bug must not end the thread: the process would serve on and never lead
             logger("master").error("step failed by a bug", exc_info=True)
         epoch, self._led = self._led, self.election.epoch
