@@ -17,6 +17,7 @@ from unshard.checks.run import check_task, require, told
 from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
+from unshard.config.document import text_of
 from unshard.config.files import load_source, load_task
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
@@ -71,7 +72,7 @@ def run_task(
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
                 engine.session(task.spark)
             listen()  # pyspark has put a handler of its own into place
-        texts = Texts(_text(task_path), tuple(map(_text, source_paths)))
+        texts = Texts(text_of(task_path), tuple(map(text_of, source_paths)))
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
@@ -115,10 +116,6 @@ def _unless(stop: Event) -> Iterator[None]:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -33,6 +34,16 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict)
     lines: dict[KeyPath, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+
+
+def text_of(path: Path | str) -> str:
+    """A file's text. Raises ConfigError CONFIG-002."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), error.strerror or "") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError("CONFIG-002", Where(file=str(path)), f"byte {error.start} is not UTF-8") from None
 
 
 def parse_document(text: str, file: str) -> Document:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unshard.config.access import AccessFile
-from unshard.config.document import Document, parse_document
+from unshard.config.document import Document, parse_document, text_of
 from unshard.config.keys import adopt
 from unshard.config.problems import Problem, from_validation, refuse
 from unshard.config.references import TASK_CHECKS, filter_problems, overlap_problems, source_problems
@@ -29,17 +29,17 @@ def load_task(path: Path | str) -> TaskConfig:
     Raises ConfigError: CONFIG-001 with all problems of the file, CONFIG-002 when it can't be read, CONFIG-003 when
     it isn't YAML. Reads nothing but the file; passwords stay references.
     """
-    return parse_task(_text(path), str(path))
+    return parse_task(text_of(path), str(path))
 
 
 def load_source(path: Path | str) -> SourceConfig:
     """The source that a file describes. Raises as `load_task` does."""
-    return parse_source(_text(path), str(path))
+    return parse_source(text_of(path), str(path))
 
 
 def load_access(path: Path | str) -> AccessFile:
     """The callers that a file of tokens lists. Raises as `load_task` does."""
-    return _parse(AccessFile, _text(path), str(path), ())[0]
+    return _parse(AccessFile, text_of(path), str(path), ())[0]
 
 
 def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]) -> _Model:
@@ -50,11 +50,11 @@ def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]
     document = Document()
     if str(path).endswith(".toml"):
         try:
-            document.data = tomllib.loads(_text(path))
+            document.data = tomllib.loads(text_of(path))
         except tomllib.TOMLDecodeError as error:
             raise ConfigError("CONFIG-003", Where(file=str(path)), str(error)) from None
     elif path:
-        document = parse_document(_text(path), str(path))
+        document = parse_document(text_of(path), str(path))
     document.data.update(given)
     return _checked(model, document, str(path) or "command line", ())[0]
 
@@ -93,12 +93,3 @@ def _checked(
         raise  # never reached: there is at least one problem
     refuse(file, problems, document.lines)
     return checked, document.lines
-
-
-def _text(path: Path | str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("CONFIG-002", Where(file=str(path)), error.strerror or "") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError("CONFIG-002", Where(file=str(path)), f"byte {error.start} is not UTF-8") from None

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from unshard.api.verbs import ConfigExport, OperateSource, StartTask
+from unshard.config.document import text_of
 from unshard.ctl.client import MasterClient
-from unshard.ctl.words import text_of
 from unshard.errors import ClusterError, ConfigError, Where
 
 TASKS, SOURCES, RELAY_WORKERS = "tasks", "sources", "relay_workers.json"

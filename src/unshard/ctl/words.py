@@ -1,24 +1,14 @@
-"""Words of a command line made into what requests carry: names, texts of files."""
+"""Words of a command line made into what requests carry: names, given as such or by their file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from unshard.config.document import parse_document
+from unshard.config.document import parse_document, text_of
 from unshard.errors import ConfigError, Where
 
 _FILE_ENDINGS = (".yaml", ".yml")
-
-
-def text_of(path: str | Path) -> str:
-    """A file's text. Raises ConfigError CONFIG-002."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("CONFIG-002", Where(file=str(path)), error.strerror or "") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError("CONFIG-002", Where(file=str(path)), f"byte {error.start} is not UTF-8") from None
 
 
 def task_name(word: str) -> str:

@@ -16,6 +16,7 @@ from MySQLdb.cursors import SSCursor
 
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
+from unshard.mysql.types import GEOMETRIES
 from unshard.testing.throwaway import ThrowawayServer
 
 TextRow = tuple[str | None, ...]
@@ -23,18 +24,6 @@ Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]
 Place = tuple[ThrowawayServer, TableName]
 
 _HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
-_HEX_MORE = frozenset(
-    {
-        "geometry",
-        "point",
-        "linestring",
-        "polygon",
-        "multipoint",
-        "multilinestring",
-        "multipolygon",
-        "geometrycollection",
-    }
-)
 _SHOWN = 10
 _CHECKSUM_BITS = 60
 
@@ -194,7 +183,7 @@ def _table(server: ThrowawayServer, name: TableName) -> Table:
 def _text(column: Column) -> str:
     """SQL for the column's value as text in utf8mb4 that tells any two different values apart."""
     quoted = "`" + column.name.replace("`", "``") + "`"
-    if column.type in _HEX or column.type in _HEX_MORE:
+    if column.type in _HEX or column.type in GEOMETRIES:
         return f"HEX({quoted})"
     if column.type == "float":  # as text FLOAT has six digits, as DOUBLE all that it holds
         return f"CAST(CAST({quoted} AS DOUBLE) AS CHAR)"

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from unshard.api.verbs import Config, UpdateSource, UpdateTask
+from unshard.config.document import text_of
 from unshard.ctl.folder import export_to, import_from
 from unshard.ctl.session import Session, ask, conclude, guarded
-from unshard.ctl.words import source_id, task_name, text_of
+from unshard.ctl.words import source_id, task_name
 from unshard.errors import ConfigError, Where
 
 Kind = Literal["task", "source", "master", "worker", "task-template"]

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from unshard.api.verbs import BinlogSchema
+from unshard.config.document import text_of
 from unshard.ctl.session import Session, conclude
 from unshard.ctl.verbs.arguments import TaskWord
-from unshard.ctl.words import source_ids, task_name, text_of
+from unshard.ctl.words import source_ids, task_name
 
 schema = typer.Typer(
     no_args_is_help=True,

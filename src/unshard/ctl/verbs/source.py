@@ -18,9 +18,10 @@ from unshard.api.verbs import (
     TransferSource,
     UpdateSource,
 )
+from unshard.config.document import text_of
 from unshard.ctl.sample_source import SAMPLE_SOURCE
 from unshard.ctl.session import Session, ask, guarded
-from unshard.ctl.words import source_id, source_ids, text_of
+from unshard.ctl.words import source_id, source_ids
 
 Workers = Annotated[list[str] | None, typer.Argument(metavar="WORKER…", help="DM's old way: on these workers.")]
 

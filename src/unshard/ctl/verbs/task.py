@@ -17,9 +17,10 @@ from unshard.api.verbs import (
     TaskRequest,
     UpdateTask,
 )
+from unshard.config.document import text_of
 from unshard.ctl.session import Session, ask, conclude, guarded
 from unshard.ctl.verbs.arguments import TaskFile, TaskMaybe
-from unshard.ctl.words import source_ids, task_name, text_of
+from unshard.ctl.words import source_ids, task_name
 
 StartTime = Annotated[
     str,
