@@ -23,7 +23,7 @@ from unshard.config.reference import render as config_page
 from unshard.error_catalogue import CATALOGUE, Entry
 from unshard.master.service import Master
 from unshard.master.store import Store
-from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
+from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sharding, of_sync, of_tasks
 from unshard.metrics.of_dm import ELSEWHERE
 from unshard.metrics.rules import alerts
 from unshard.web.audit import AuditLog
@@ -76,6 +76,7 @@ _METRIC_GROUPS = {
     "Tasks": of_tasks.METRICS,
     "Dump and load": of_copy.METRICS,
     "Sync": of_sync.METRICS,
+    "Sharding DDL": of_sharding.METRICS,
     "Relay": of_relay.METRICS,
     "Masters": of_cluster.METRICS,
     "Processes": of_process.METRICS,

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from task_runs import PATIENCE_SECONDS, TaskFiles, wait_until
 from unshard.api.stage import Stage
 from unshard.config.listener import ListenerConfig
-from unshard.metrics import METRICS, of_cluster, of_sync
+from unshard.metrics import METRICS, of_cluster, of_sharding
 from unshard.testing.servers import MariadbServer
 from unshard.web.audit import AuditLog
 from unshard.web.guard import guarded_app
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 ELSEWHERE = {metric.name for metric in of_cluster.METRICS}
 """Told by masters (tests/master)."""
-WAITING = {metric.name for metric in of_sync.SHARDING} - {"dm_syncer_shard_lock_resolving"}
+WAITING = {metric.name for metric in of_sharding.METRICS} - {"dm_syncer_shard_lock_resolving"}
 """Told while a sharding DDL waits (test_worker_samples)."""
 LAG = "dm_syncer_replication_lag_gauge"
 

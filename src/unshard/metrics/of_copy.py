@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from unshard.metrics.metric import Metric, graph
-from unshard.metrics.of_tasks import HERE, TASK, exits
+from unshard.metrics.of_tasks import HERE, TASK, WHO, exits
 
 ROW = "Dump and load"
-WHO = "{{task}} {{source_id}}"
 
 METRICS = (
     Metric(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from unshard.metrics.metric import Alert, Metric, Query, graph
 from unshard.metrics.metric import Panel as PanelOf
-from unshard.metrics.of_tasks import DM_TASK, HERE, TASK, exits
+from unshard.metrics.of_tasks import DM_TASK, HERE, TASK, WHO, exits
 
 ROW = "Sync"
 TABLE = (*TASK, "target_schema", "target_table")
-WHO = "{{task}} {{source_id}}"
 INTERVALS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 DURATIONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 60.0, 120.0)
 
@@ -310,75 +309,4 @@ BATCHES = (
     exits("dm_syncer_exit_with_error_count", "sync", "DM_sync_process_exists_with_error"),
 )
 
-SHARDING = (
-    Metric(
-        "dm_syncer_shard_lock_resolving",
-        "gauge",
-        TASK,
-        "",
-        "1 while a sharding DDL of the subtask waits for other tables or sources.",
-        panels=(graph("Sharding DDL", "Waiting", "short", (f"dm_syncer_shard_lock_resolving{{{HERE}}}", WHO)),),
-    ),
-    Metric(
-        "dm_syncer_unsynced_table_number",
-        "gauge",
-        ("task", "table", "source_id"),
-        "tables",
-        "Tables of the source that have not met the sharding DDL yet, by target table.",
-        panels=(
-            graph(
-                "Sharding DDL",
-                "Tables still to come",
-                "short",
-                (f"dm_syncer_unsynced_table_number{{{HERE}}}", "{{table}} {{source_id}}"),
-            ),
-        ),
-    ),
-    Metric(
-        "unshard_shard_lock_age_seconds",
-        "gauge",
-        ("task", "table", "source_id"),
-        "seconds",
-        "How long a sharding DDL of that target table has waited, since the subtask started at most.",
-        panels=(
-            graph("Sharding DDL", "Age", "s", (f"unshard_shard_lock_age_seconds{{{HERE}}}", "{{table}} {{source_id}}")),
-        ),
-        alerts=(
-            Alert(
-                "DM_pending_DDL",
-                "unshard_shard_lock_age_seconds > 3600",
-                "0m",
-                "critical",
-                "a sharding DDL of {{ $labels.table }} has waited for more than an hour (task {{ $labels.task }})",
-                "shard-ddl-lock shows who is missing, and the command that helps",
-            ),
-        ),
-    ),
-    Metric(
-        "unshard_shard_lock_overdue",
-        "gauge",
-        ("task", "table", "source_id"),
-        "1: yes",
-        "Whether a sharding DDL of that target table waits for longer than the task's shard-wait-alert.",
-        panels=(
-            graph(
-                "Sharding DDL",
-                "Longer than it may",
-                "short",
-                (f"unshard_shard_lock_overdue{{{HERE}}}", "{{table}} {{source_id}}"),
-            ),
-        ),
-        alerts=(
-            Alert(
-                "Unshard_shard_wait",
-                "unshard_shard_lock_overdue == 1",
-                "0m",
-                "critical",
-                "a sharding DDL of {{ $labels.table }} waits longer than shard-wait-alert (task {{ $labels.task }})",
-                "shard-ddl-lock shows who is missing, and the command that helps",
-            ),
-        ),
-    ),
-)
-
-METRICS = (*LAG, *ROWS, *BATCHES, *SHARDING)
+METRICS = (*LAG, *ROWS, *BATCHES)

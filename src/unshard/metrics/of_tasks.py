@@ -8,6 +8,7 @@ ROW = "Tasks"
 TASK = ("task", "source_id")
 DM_TASK = ("task", "source_id", "worker")
 HERE = 'task=~"$task",source_id=~"$source"'
+WHO = "{{task}} {{source_id}}"
 
 
 def exits(name: str, unit: str, alert: str) -> Metric:
@@ -23,7 +24,7 @@ def exits(name: str, unit: str, alert: str) -> Metric:
                 "Errors",
                 f"{unit} ends by an error",
                 "short",
-                (f"increase({name}{{{HERE}}}[1m])", "{{task}} {{source_id}}"),
+                (f"increase({name}{{{HERE}}}[1m])", WHO),
             ),
         ),
         alerts=(
@@ -56,7 +57,7 @@ METRICS = (
                 ROW,
                 "Stage (1 New, 2 Running, 3 Paused)",
                 "short",
-                (f"dm_worker_task_state{{{HERE}}}", "{{task}} {{source_id}}"),
+                (f"dm_worker_task_state{{{HERE}}}", WHO),
             ),
         ),
         alerts=(
@@ -104,7 +105,7 @@ METRICS = (
                 "Errors",
                 "Calls made again",
                 "ops",
-                (f"rate(unshard_retries_total{{{HERE}}}[1m])", "{{task}} {{source_id}}"),
+                (f"rate(unshard_retries_total{{{HERE}}}[1m])", WHO),
             ),
         ),
         alerts=(
@@ -129,7 +130,7 @@ METRICS = (
                 ROW,
                 "Waiting for the target's limits",
                 "short",
-                (f"rate(unshard_throttle_wait_seconds_total{{{HERE}}}[1m])", "{{task}} {{source_id}}"),
+                (f"rate(unshard_throttle_wait_seconds_total{{{HERE}}}[1m])", WHO),
             ),
         ),
     ),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sync, of_tasks
+from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sharding, of_sync, of_tasks
 from unshard.metrics.metric import Alert, Metric
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for group in (of_tasks, of_copy, of_sync, of_relay, of_cluster, of_process)
+    for group in (of_tasks, of_copy, of_sync, of_sharding, of_relay, of_cluster, of_process)
     for metric in group.METRICS
 }
 
