@@ -28,6 +28,7 @@ from unshard.web.observe import observing
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
+from unshard.web.rest.task_tables import task_table_routes
 from unshard.web.rest.tasks import task_routes
 
 _SIGNED = frozenset({"binlog", "shard-ddl-lock-unlock"})
@@ -59,7 +60,7 @@ def master_app(
         yield from master_samples(master)
         yield from others()
 
-    rest = (source_routes, template_routes, task_routes, cluster_routes, gateway_routes)
+    rest = (source_routes, template_routes, task_routes, task_table_routes, cluster_routes, gateway_routes)
     document = document_routes(app.openapi)
     for router in (audit_routes(), observing(samples, master.own), *(made(master) for made in rest), document):
         app.include_router(router)

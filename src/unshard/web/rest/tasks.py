@@ -1,28 +1,21 @@
-"""`/api/v1/tasks`."""
+"""`/api/v1/tasks`: tasks as such. What one has of a source is in `task_tables`."""
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, status
 from pydantic import BaseModel, ConfigDict
 
 from unshard.api.status import SourceReport, SubTaskStatus
-from unshard.api.verbs import BinlogSchema, ResumeTask, StartTask, StopTask, UpdateTask
+from unshard.api.verbs import ResumeTask, StartTask, StopTask, UpdateTask
 from unshard.config.access import Role
 from unshard.config.files import parse_task
 from unshard.errors import ClusterError, TargetError
 from unshard.log import logger
-from unshard.master.orders import subtask_config, task_config
+from unshard.master.orders import task_config
 from unshard.master.service import Master
 from unshard.master.status import summary
-from unshard.model.table import TableName
-from unshard.mysql.connection import session
-from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.structure import table_names
-from unshard.transform.route import Router
-from unshard.transform.taken import allow_list
 from unshard.web.guard import needs
 from unshard.web.leader import LeaderRoute
 from unshard.web.rest.answers import done, listed, readable
@@ -54,13 +47,6 @@ class Start(_Body):
 class Stop(_Body):
     timeout_duration: str = ""
     source_name_list: list[str] = []
-
-
-class Structure(_Body):
-    schema_source: Literal["sql", "upstream", "downstream"] = "sql"
-    sql_content: str = ""
-    flush: bool = True
-    sync: bool = True
 
 
 def task_routes(master: Master) -> APIRouter:
@@ -180,75 +166,6 @@ def task_routes(master: Master) -> APIRouter:
             cause = "timeout_duration: wait-time-on-stop of the worker's file says how long a batch may take to its end"
             raise ClusterError("CLUSTER-016", cause=cause)
         done(master.tasks.halt(StopTask(name=task_name, sources=tuple(wish.source_name_list))))
-
-    def routed(task_name: str, source_name: str) -> tuple[Any, list[TableName]]:
-        state = master.cluster.state
-        row = state.subtasks.get((task_name, source_name))
-        if row is None:
-            raise ClusterError("CLUSTER-017", values={"task": task_name})
-        config = subtask_config(state, row)
-        allowed = allow_list(config)
-        with session(to_endpoint(config.source.database), "source") as connection:
-            return config, [name for name in table_names(connection) if allowed.allows(name)]
-
-    @router.get("/{task_name}/sources/{source_name}/migrate_targets")
-    @needs(Role.VIEWER)
-    def migrate_targets(
-        task_name: str, source_name: str, schema_pattern: str = "*", table_pattern: str = "*"
-    ) -> dict[str, Any]:
-        """Which table of the source goes to which of the target."""
-        config, names = routed(task_name, source_name)
-        router = Router(config.routes, config.case_sensitive)
-        pairs = []
-        for name in names:
-            if fnmatchcase(name.schema, schema_pattern) and fnmatchcase(name.table, table_pattern):
-                to = router.route(name)
-                pairs.append({
-                    "source_schema": name.schema, "source_table": name.table,
-                    "target_schema": to.schema, "target_table": to.table,
-                })  # fmt: skip
-        return listed(pairs)
-
-    @router.get("/{task_name}/sources/{source_name}/schemas")
-    @needs(Role.VIEWER)
-    def task_schemas(task_name: str, source_name: str) -> list[str]:
-        """The schemas of the source that the task takes tables of."""
-        return sorted({name.schema for name in routed(task_name, source_name)[1]})
-
-    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}")
-    @needs(Role.VIEWER)
-    def task_tables(task_name: str, source_name: str, schema_name: str) -> list[str]:
-        """The tables of a schema that the task takes."""
-        return [name.table for name in routed(task_name, source_name)[1] if name.schema == schema_name]
-
-    def structure(op: Literal["list", "update", "delete"], task: str, source: str, schema: str, table: str,
-                  **more: Any) -> str:  # fmt: skip
-        request = BinlogSchema(op=op, task=task, sources=(source,), database=schema, table=table, **more)
-        return str(done(master.binlog_schema(request))["sources"][0]["msg"])
-
-    @router.get("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
-    @needs(Role.VIEWER)
-    def get_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> dict[str, Any]:
-        """The structure of a table that is tracked."""
-        sql = structure("list", task_name, source_name, schema_name, table_name)
-        return {"schema_name": schema_name, "table_name": table_name, "schema_create_sql": sql}
-
-    @router.put("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}")
-    @needs(Role.OPERATOR)
-    def set_structure(task_name: str, source_name: str, schema_name: str, table_name: str, body: Structure) -> None:
-        """Set the structure of a table that is tracked; the task has to be paused."""
-        structure(
-            "update", task_name, source_name, schema_name, table_name,
-            schema_text=body.sql_content if body.schema_source == "sql" else "",
-            from_source=body.schema_source == "upstream", from_target=body.schema_source == "downstream",
-        )  # fmt: skip
-
-    @router.delete("/{task_name}/sources/{source_name}/schemas/{schema_name}/{table_name}",
-                   status_code=status.HTTP_204_NO_CONTENT)  # fmt: skip
-    @needs(Role.OPERATOR)
-    def drop_structure(task_name: str, source_name: str, schema_name: str, table_name: str) -> None:
-        """Forget the structure of a table that is tracked."""
-        structure("delete", task_name, source_name, schema_name, table_name)
 
     return router
 
