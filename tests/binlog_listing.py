@@ -1,13 +1,15 @@
-"""The events of a binlog file as `unshard binlog show` lists them, for tests that compare them with other tools'."""
+"""The events of a binlog file as `unshard binlog show` lists them, and the codes of what a server wrote."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from unshard.binlog.format import read_format
+from unshard.binlog.headers import headers
 from unshard.binlog.listing import Choice, Shown, list_events
 from unshard.cli.binlog import name_statement
 from unshard.errors import Where
+from unshard.testing.throwaway import ThrowawayServer
 
 
 def listed(path: Path) -> list[Shown]:
@@ -24,3 +26,10 @@ def listed(path: Path) -> list[Shown]:
         growing=False,
     )
     return [item for item in items if isinstance(item, Shown)]
+
+
+def newest_codes(server: ThrowawayServer) -> set[int]:
+    """The codes of the events in the server's newest binlog."""
+    data = server.binlog_files()[-1].read_bytes()
+    found = headers(data, len(data), checksum=read_format(data).checksum, where=Where())
+    return {header.code for header in found}

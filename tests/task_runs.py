@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +25,7 @@ from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.mysql.flavour import identify
 from unshard.sync.status import SyncStatus
+from unshard.sync.unit import SyncUnit
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
@@ -190,6 +191,14 @@ class TaskRun:
         self.files = files
         configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
         self.crew = SubtaskThreads(tuple(build_subtask(config, spark) for config in configs))
+
+    def sync_unit(self, **shape: Any) -> SyncUnit:
+        """The sync unit of the only subtask; its batches are planned with other sizes (`sync.plan.Shape`)."""
+        (subtask,) = self.crew.subtasks
+        assert subtask.sync is not None
+        planner = subtask.sync.planner
+        subtask.sync.planner = replace(planner, shape=replace(planner.shape, **shape))
+        return subtask.sync
 
     def start(self) -> TaskRun:
         self.crew.start()

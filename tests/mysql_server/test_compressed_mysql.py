@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from binlog_listing import newest_codes
 from proof import assert_exactly_once
 from shape_set import ShapeSet
 from task_runs import TaskFiles, TaskRun, at_work, commit_more
-from unshard.binlog.format import read_format
-from unshard.binlog.headers import headers
-from unshard.errors import Where
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mysql_server import MysqlServer
@@ -23,13 +20,6 @@ from unshard.testing.workload import Workload, WorkPlan
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 400
 PAYLOAD, ROW_EVENTS = 40, {30, 31, 32, 39}
-
-
-def codes(server: MysqlServer) -> set[int]:
-    """The codes of the events in the server's newest binlog."""
-    data = server.binlog_files()[-1].read_bytes()
-    found = headers(data, len(data), checksum=read_format(data).checksum, where=Where())
-    return {header.code for header in found}
 
 
 @pytest.mark.parametrize(
@@ -53,11 +43,8 @@ def test_every_shape_arrives_from_payloads(
         tmp_path, schema, {"s1": packing_mysql}, mysql_target, shapes.schemas, source={"enable-gtid": by_gtid}
     ).write()
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.sync is not None
-    planner = subtask.sync.planner
     if slice_bytes:
-        subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=slice_bytes, chunk_rows=5))
+        run.sync_unit(slice_bytes=slice_bytes, chunk_rows=5)
     with run:
         with at_work(*shapes.works):
             run.reach("sync")
@@ -68,7 +55,7 @@ def test_every_shape_arrives_from_payloads(
     packing_mysql.run("SET GLOBAL binlog_row_image = FULL")
     assert reading.sync is not None and reading.sync.rows > 100
     assert reading.sync.missing == 0
-    found = codes(packing_mysql)
+    found = newest_codes(packing_mysql)
     assert PAYLOAD in found
     assert not found & ROW_EVENTS
 

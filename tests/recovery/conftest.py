@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
+from unshard.testing.workload import Workload, WorkPlan
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +22,19 @@ def source() -> Iterator[MariadbServer]:
 def target() -> Iterator[MariadbServer]:
     with MariadbServer({"gtid_domain_id": "9"}) as server:
         yield server
+
+
+@pytest.fixture
+def work(source: MariadbServer, schema: str) -> Workload:
+    """Two tables with 300 rows each, only inserted so far."""
+    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
+    made.create()
+    made.fill(300)
+    return made
+
+
+@pytest.fixture
+def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+    """A task on them that compacts nothing, so that every change shows in the target's binlog."""
+    syncer = {"compact": False, "batch": 20, "worker-count": 2}
+    return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()

@@ -17,26 +17,10 @@ from task_runs import Command, TaskFiles, TaskRun, at_work, processes_below, wai
 from unshard.errors import UnshardError
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
-from unshard.testing.workload import Workload, WorkPlan
+from unshard.testing.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 STOP_SECONDS = 45  # less than what a server lets wait for a lock: nobody waits until that is over
-
-
-@pytest.fixture
-def work(source: MariadbServer, schema: str) -> Workload:
-    """Two tables with 300 rows each, only inserted so far."""
-    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
-    made.create()
-    made.fill(300)
-    return made
-
-
-@pytest.fixture
-def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
-    """A task on them that compacts nothing, so that every change shows in the target's binlog."""
-    syncer = {"compact": False, "batch": 20, "worker-count": 2}
-    return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
 
 
 def kill_python_workers() -> int:

@@ -33,9 +33,7 @@ def test_a_transaction_broken_off_between_slices(
     broken: list[BatchPlan] = []
 
     run = TaskRun(files, spark)
-    sync = run.crew.subtasks[0].sync
-    assert sync is not None
-    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=20_000))
+    sync = run.sync_unit(slice_bytes=20_000)
     run_batch = sync.run_batch
 
     def break_off(plan: BatchPlan) -> list[Report]:
@@ -71,9 +69,7 @@ def test_five_times_the_transaction_takes_the_same_memory(
         server.run("CREATE DATABASE wide", "CREATE TABLE wide.t (id INT PRIMARY KEY, v LONGTEXT NOT NULL)")
     files = TaskFiles(tmp_path, "wide", {"s1": source}, target, ("wide",)).write()
     run = TaskRun(files, spark)
-    sync = run.crew.subtasks[0].sync
-    assert sync is not None
-    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=2 << 20))
+    run.sync_unit(slice_bytes=2 << 20)
     insert = "INSERT INTO wide.t SELECT seq, REPEAT(CHAR(97 + seq % 26), 10000) FROM seq_{}_to_{}"
     peaks = []
     with run:

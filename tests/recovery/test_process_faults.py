@@ -16,23 +16,9 @@ from proof import assert_exactly_once
 from task_runs import Command, TaskFiles, processes_below, wait_until
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
-from unshard.testing.workload import Workload, WorkPlan
+from unshard.testing.workload import Workload
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
-
-
-@pytest.fixture
-def work(source: MariadbServer, schema: str) -> Workload:
-    made = Workload(source, WorkPlan(schema, threads=1, large_rows=100))
-    made.create()
-    made.fill(300)
-    return made
-
-
-@pytest.fixture
-def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
-    syncer = {"compact": False, "batch": 20, "worker-count": 2}
-    return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()
 
 
 def with_signal(command: Command, number: signal.Signals) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from binlog_listing import newest_codes
 from proof import assert_exactly_once
 from shape_set import ShapeSet
 from task_runs import TaskFiles, TaskRun, at_work, commit_more
-from unshard.binlog.format import read_format
-from unshard.binlog.headers import headers
-from unshard.errors import Where
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
@@ -31,13 +28,6 @@ def packing() -> Iterator[MariadbServer]:
         yield server
 
 
-def codes(server: MariadbServer) -> set[int]:
-    """The codes of the events in the server's newest binlog."""
-    data = server.binlog_files()[-1].read_bytes()
-    found = headers(data, len(data), checksum=read_format(data).checksum, where=Where())
-    return {header.code for header in found}
-
-
 @pytest.mark.parametrize(("image", "slice_bytes"), [("FULL", 0), ("MINIMAL", 2000)], ids=["whole", "slices"])
 def test_every_shape_arrives_from_compressed_events(
     slice_bytes: int,
@@ -52,11 +42,8 @@ def test_every_shape_arrives_from_compressed_events(
     shapes = ShapeSet.create(packing, schema, rows=200, seed=len(image) + slice_bytes)
     files = TaskFiles(tmp_path, schema, {"s1": packing}, target_server, shapes.schemas).write()
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.sync is not None
-    planner = subtask.sync.planner
     if slice_bytes:
-        subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=slice_bytes, chunk_rows=5))
+        run.sync_unit(slice_bytes=slice_bytes, chunk_rows=5)
     with run:
         with at_work(*shapes.works):
             run.reach("sync")
@@ -66,7 +53,7 @@ def test_every_shape_arrives_from_compressed_events(
         (reading,) = run.crew.readings()
     assert reading.sync is not None and reading.sync.rows > 100
     assert reading.sync.missing == 0
-    assert codes(packing) >= QUERY | ROWS
+    assert newest_codes(packing) >= QUERY | ROWS
 
 
 def test_each_change_is_applied_once(
@@ -84,4 +71,4 @@ def test_each_change_is_applied_once(
             commit_more(work, transactions=TRANSACTIONS)
         run.catch_up()
     assert_exactly_once(packing, target_server, work.plan.names)
-    assert codes(packing) >= ROWS
+    assert newest_codes(packing) >= ROWS

@@ -83,11 +83,10 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
     shapes = ShapeSet.create(source_server, schema, rows=300, seed=5, shapes=UNTIED)
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, shapes.schemas).write()
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.sync is not None
-    subtask.sync.planner = replace(subtask.sync.planner, slots=5)
+    sync = run.sync_unit()
+    sync.planner = replace(sync.planner, slots=5)
     much = Event()
-    plans = noted_plans(subtask.sync, much)
+    plans = noted_plans(sync, much)
     with run:
         run.reach("sync")
         with at_work(*shapes.works):
@@ -110,12 +109,8 @@ def test_large_transactions_arrive_in_slices(
     shapes = ShapeSet.create(source_server, schema, rows=300, seed=11)
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, shapes.schemas).write()
     run = TaskRun(files, spark)
-    (subtask,) = run.crew.subtasks
-    assert subtask.sync is not None
-    planner = subtask.sync.planner
-    subtask.sync.planner = replace(planner, shape=replace(planner.shape, slice_bytes=2000, chunk_rows=5))
     much = Event()
-    plans = noted_plans(subtask.sync, much)
+    plans = noted_plans(run.sync_unit(slice_bytes=2000, chunk_rows=5), much)
     with run:
         with at_work(*shapes.works):
             run.reach("sync")

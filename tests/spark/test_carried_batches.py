@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,7 @@ def test_batches_and_large_transactions_are_carried(
     files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (f"{schema}_1",), syncer=syncer).write()
     ran: list[BatchPlan] = []
     run = TaskRun(files, spark)
-    sync = run.crew.subtasks[0].sync
-    assert sync is not None
-    sync.planner = replace(sync.planner, shape=replace(sync.planner.shape, slice_bytes=20_000))
+    sync = run.sync_unit(slice_bytes=20_000)
     run_batch = sync.run_batch
 
     def seen(plan: BatchPlan) -> list[Report]:
