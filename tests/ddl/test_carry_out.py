@@ -6,148 +6,28 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
 import MySQLdb
 import pytest
 
-from unshard.ddl.carry_out import carry_out, unquoted
+from carry_out_bench import BEGIN, Bench, Death, Deaths, bench_of
+from unshard.ddl.carry_out import unquoted
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules, pieces
-from unshard.ddl.prepare import Prepared, prepare
-from unshard.ddl.scratch import ScratchPlace, show_create_database
-from unshard.ddl.statement import Ddl
-from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import DdlError, Where
-from unshard.model.position import Position
+from unshard.ddl.prepare import Prepared
+from unshard.errors import DdlError
 from unshard.model.table import TableName
-from unshard.mysql.structure import read_table
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
-PLACE = ScratchPlace("dm_meta", "task", "source-1")
-BEGIN, END = Position("bin.000001", 100), Position("bin.000001", 200)
-SETUP = (
-    "create table t (id int auto_increment primary key, v varchar(9))",
-    "insert into t (v) values ('t1'), ('t2')",
-    "create table u (id int auto_increment primary key, v varchar(9))",
-    "insert into u (v) values ('u1')",
-    "create table p (id int) partition by range (id) "
-    "(partition p0 values less than (5), partition p1 values less than (9))",
-    "insert into p values (1), (7)",
-    "create table k (id int, key i (id))",
-    "create table x (id int)",
-    "insert into x values (2)",
-)
-
-
-class Death(Exception):
-    """The process ends here."""
-
-
-@dataclass
-class Deaths:
-    """Dies at one place, at most three times."""
-
-    place: str
-    count: int = 0
-
-    def __call__(self, name: str) -> None:
-        if name == self.place and self.count < 3:
-            self.count += 1
-            raise Death(name)
-
-
-@dataclass
-class Bench:
-    """A source schema `<s>` and its copy `<s>_t` on the target, the tracker between them, and a stored intent."""
-
-    schema: str
-    source: Any
-    target: Any
-    tracker: SchemaTracker
-    stored: str = ""
-    executed: list[str] = field(default_factory=list)
-
-    @property
-    def rules(self) -> Rules:
-        return Rules(
-            allows=lambda name: not name.table.startswith("shut"),
-            allows_schema=lambda schema: True,
-            route=lambda name: TableName(f"{name.schema}_t", name.table),
-            route_schema=lambda schema: f"{schema}_t",
-        )
-
-    def prepare(self, sql: str, schema: str | None = None) -> Prepared:
-        where = Where(source="source-1", position=str(BEGIN))
-        ddl = classify_ddl(sql, Context(self.schema if schema is None else schema, collation_server=45, where=where))
-        return self.prepared(ddl)
-
-    def prepared(self, ddl: Ddl) -> Prepared:
-        if self.tracker.without_effect(ddl):
-            return Prepared({}, None)
-        found = pieces(ddl, self.rules, self.tracker.get)
-        return prepare(self.target, found, self.tracker, self.rules, BEGIN, END)
-
-    def run(self, side: Any, *statements: str) -> None:
-        with side.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-
-    def go(self, intent: Intent, reach: Callable[[str], None] = lambda name: None, *, resumed: bool) -> None:
-        """Carry out with the intent stored as JSON, as the caller does it."""
-        self.stored = json.dumps(intent.to_dict())
-
-        def note_done(count: int) -> None:
-            self.stored = json.dumps({**json.loads(self.stored), "done": count})
-
-        carry_out(self.target, Intent.from_dict(json.loads(self.stored)), reach, note_done, resumed=resumed)
-
-    def resume(self) -> None:
-        self.go(Intent.from_dict(json.loads(self.stored)), resumed=True)
-
-    def contents(self, side: Any, suffix: str) -> dict[str, Any]:
-        """Structure and rows of every table of the schema and of its neighbour."""
-        found: dict[str, Any] = {}
-        with side.cursor() as cursor:
-            for schema in (self.schema, f"{self.schema}_b"):
-                real = f"{schema}{suffix}"
-                found[schema] = (show_create_database(side, real) or "").replace(real, schema)
-                cursor.execute("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (real,))
-                for (table,) in sorted(cursor.fetchall()):
-                    name = TableName(real, table)
-                    structure = read_table(side, name)
-                    assert structure is not None
-                    cursor.execute(f"SELECT * FROM {name.quoted}")
-                    found[f"{schema}.{table}"] = (structure.create_sql.replace(real, schema), sorted(cursor.fetchall()))
-        return found
-
-    def equal(self) -> bool:
-        return self.contents(self.source, "") == self.contents(self.target, "_t")
 
 
 @pytest.fixture
 def bench(source_server: MariadbServer, target_server: MariadbServer, schema: str) -> Iterator[Bench]:
-    source, target = source_server.connection(), target_server.connection()
-    tracker = SchemaTracker(
-        PLACE,
-        unknown=lambda name: read_table(source, name),
-        schema_default=lambda name: show_create_database(source, name),
-    )
-    found = Bench(schema, source, target, tracker)
-    for side, suffix in ((source, ""), (target, "_t")):
-        found.run(side, f"create database {schema}{suffix}", f"use {schema}{suffix}", *SETUP)
-    for table in ("t", "u", "p", "k", "x"):
-        tracker.get(TableName(schema, table))
-    yield found
-    found.run(source, *(f"drop database if exists {schema}{end}" for end in ("", "_b")))
-    found.run(found.target, *(f"drop database if exists {schema}{end}_t" for end in ("", "_b")))
-    source.close()
-    found.target.close()
+    with bench_of(source_server, target_server, schema) as found:
+        yield found
 
 
 KINDS = [
@@ -198,11 +78,10 @@ def test_once_wherever_it_dies(bench: Bench, sql: str, place: str) -> None:
 
 def test_rows_that_move_without_a_trace_in_the_structure(bench: Bench) -> None:
     sql = "alter table p exchange partition p0 with table x"
-    prepared = bench.prepare(sql)
-    assert prepared.intent is not None
+    intent = bench.intent(sql)
     bench.run(bench.source, sql)
     with pytest.raises(Death):
-        bench.go(prepared.intent, Deaths("ddl-execute-after"), resumed=False)
+        bench.go(intent, Deaths("ddl-execute-after"), resumed=False)
     assert bench.equal()
     with pytest.raises(DdlError) as caught:
         bench.resume()
@@ -211,11 +90,10 @@ def test_rows_that_move_without_a_trace_in_the_structure(bench: Bench) -> None:
 
 
 def test_a_conflict_shows_all_three_structures(bench: Bench) -> None:
-    prepared = bench.prepare("alter table t add c int")
-    assert prepared.intent is not None
+    intent = bench.intent("alter table t add c int")
     bench.run(bench.target, "alter table t add other int")
     with pytest.raises(DdlError) as caught:
-        bench.go(prepared.intent, resumed=False)
+        bench.go(intent, resumed=False)
     text = str(caught.value)
     assert caught.value.code == "DDL-006"
     for part in ("before:", "expected after:", "found:", "-   `c` int(11)", "+   `other` int(11)", str(BEGIN)):
@@ -237,20 +115,18 @@ def test_a_conflict_shows_all_three_structures(bench: Bench) -> None:
 @pytest.mark.parametrize("clause", ["", "if not exists"])
 def test_a_table_that_is_there_already(bench: Bench, there: str, code: str, clause: str) -> None:
     bench.run(bench.target, there)
-    prepared = bench.prepare(f"create table {clause} n (a int)")
-    assert prepared.intent is not None
+    intent = bench.intent(f"create table {clause} n (a int)")
     if code:
         with pytest.raises(DdlError, match=code):
-            bench.go(prepared.intent, resumed=False)
+            bench.go(intent, resumed=False)
     else:
-        bench.go(prepared.intent, resumed=False)
+        bench.go(intent, resumed=False)
 
 
 def test_a_table_that_is_gone_already(bench: Bench) -> None:
     bench.run(bench.target, "drop table t")
-    prepared = bench.prepare("drop table t, u")
-    assert prepared.intent is not None
-    bench.go(prepared.intent, resumed=False)
+    intent = bench.intent("drop table t, u")
+    bench.go(intent, resumed=False)
     with pytest.raises(DdlError, match="DDL-005"):
         bench.prepare("truncate t")
     with pytest.raises(DdlError, match="DDL-005"):
@@ -260,21 +136,19 @@ def test_a_table_that_is_gone_already(bench: Bench) -> None:
 def test_a_schema_that_is_there_already(bench: Bench) -> None:
     bench.run(bench.target, f"create database {bench.schema}_b_t character set latin1")
     for options, code in (("character set latin1", ""), ("character set utf8mb4", "DDL-006")):
-        prepared = bench.prepare(f"create database if not exists {bench.schema}_b {options}")
-        assert prepared.intent is not None
+        intent = bench.intent(f"create database if not exists {bench.schema}_b {options}")
         if code:
             with pytest.raises(DdlError, match=code):
-                bench.go(prepared.intent, resumed=False)
+                bench.go(intent, resumed=False)
         else:
-            bench.go(prepared.intent, resumed=False)
+            bench.go(intent, resumed=False)
 
 
 def test_the_server_refuses_because_of_rows(bench: Bench) -> None:
     bench.run(bench.target, "insert into t values (9, 't1')")
-    prepared = bench.prepare("alter table t add unique (v)")
-    assert prepared.intent is not None
+    intent = bench.intent("alter table t add unique (v)")
     with pytest.raises(DdlError) as caught:
-        bench.go(prepared.intent, resumed=False)
+        bench.go(intent, resumed=False)
     assert caught.value.code == "DDL-008" and "1062" in caught.value.cause
     bench.run(bench.target, "delete from t where id = 9")
     bench.resume()
@@ -334,8 +208,7 @@ def test_keys_are_read_back(name: str) -> None:
 
 def test_a_lost_connection_is_the_callers_to_mend(bench: Bench, target_server: MariadbServer) -> None:
     sql = "alter table t add c int"
-    prepared = bench.prepare(sql)
-    assert prepared.intent is not None
+    intent = bench.intent(sql)
     bench.run(bench.source, sql)
 
     def cut(name: str) -> None:
@@ -343,20 +216,19 @@ def test_a_lost_connection_is_the_callers_to_mend(bench: Bench, target_server: M
             target_server.run(f"KILL {bench.target.thread_id()}")
 
     with pytest.raises(MySQLdb.Error):
-        bench.go(prepared.intent, cut, resumed=False)
+        bench.go(intent, cut, resumed=False)
     bench.target = target_server.connection()
     bench.resume()
     assert bench.equal()
 
 
 def test_a_locked_table_is_waited_for_by_the_caller(bench: Bench, target_server: MariadbServer) -> None:
-    prepared = bench.prepare("alter table t add c int")
-    assert prepared.intent is not None
+    intent = bench.intent("alter table t add c int")
     other = target_server.connection()
     bench.run(other, "begin", f"select * from {bench.schema}_t.t")
     bench.run(bench.target, "set lock_wait_timeout = 1")
     with pytest.raises(MySQLdb.OperationalError) as caught:
-        bench.go(prepared.intent, resumed=False)
+        bench.go(intent, resumed=False)
     assert caught.value.args[0] == 1205
     other.close()
     bench.run(bench.target, "set lock_wait_timeout = default")  # the server lets go of the table in its own time
@@ -378,12 +250,11 @@ carry_out(connection, Intent.from_dict(form), reach, lambda count: print(count, 
 @pytest.mark.parametrize("place", ["ddl-execute-before", "ddl-execute-after", "ddl-execute-after:2", "ddl-noted"])
 def test_killed_for_real(bench: Bench, target_server: MariadbServer, place: str) -> None:
     sql = "rename table t to n, u to t, n to u"
-    prepared = bench.prepare(sql)
-    assert prepared.intent is not None
+    intent = bench.intent(sql)
     bench.run(bench.source, sql)
     killed = subprocess.run(
         [sys.executable, "-c", DRIVER, str(target_server.port)],
-        input=json.dumps(prepared.intent.to_dict()),
+        input=json.dumps(intent.to_dict()),
         env={**os.environ, "UNSHARD_CRASH_AT": place},
         capture_output=True,
         text=True,
@@ -392,6 +263,6 @@ def test_killed_for_real(bench: Bench, target_server: MariadbServer, place: str)
     )
     assert killed.returncode == -9, killed.stderr
     noted = [int(line) for line in killed.stdout.split()]
-    bench.stored = json.dumps({**prepared.intent.to_dict(), "done": noted[-1] if noted else 0})
+    bench.stored = json.dumps({**intent.to_dict(), "done": noted[-1] if noted else 0})
     bench.resume()
     assert bench.equal()
