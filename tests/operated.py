@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from task_runs import TaskFiles, TaskRun
 from unshard.cli.app import app
+from unshard.testing.throwaway import ThrowawayServer
 
 
 def ctl(*words: str, code: int = 0) -> Any:
@@ -17,6 +19,20 @@ def ctl(*words: str, code: int = 0) -> Any:
     result = CliRunner().invoke(app, ["ctl", *words])
     assert result.exit_code == code, result.output
     return json.loads(result.output)
+
+
+def copied_task(
+    spark: SparkSession, source: ThrowawayServer, target: ThrowawayServer, schema: str, folder: Path
+) -> TaskFiles:
+    """A task that is copied: one table `t` (id, v) with one row."""
+    source.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))",
+        f"INSERT INTO {schema}.t VALUES (1, 'one')",
+    )
+    files = TaskFiles(folder, schema, {"s1": source}, target, (schema,)).write()
+    go_on(files, spark)
+    return files
 
 
 def stopped_run(files: TaskFiles, spark: SparkSession) -> BaseException:

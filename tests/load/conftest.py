@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from unshard.dump.start import DumpSettings
-from unshard.dump.unit import DumpUnit
+from copy_units import MakeDump, dump_of
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.testing.servers import MariadbServer
-from unshard.testing.threads import run_tasks, wait
+from unshard.testing.threads import run_tasks
 
-MakeDump = Callable[..., DumpUnit]
 MakeLoad = Callable[..., LoadUnit]
 
 
@@ -23,13 +22,7 @@ MakeLoad = Callable[..., LoadUnit]
 def make_dump(source_server: MariadbServer, tmp_path: Path) -> MakeDump:
     """`make_dump(schema, **settings)`: a DumpUnit for that schema into `tmp_path/dump`."""
 
-    def make(schema: str, **settings: Any) -> DumpUnit:
-        chosen = DumpSettings(**{"directory": tmp_path / "dump", "threads": 2, **settings})
-        return DumpUnit(
-            source_server.endpoint, "shard-1", chosen, lambda name: name.schema == schema, run_tasks, wait, slots=2
-        )
-
-    return make
+    return partial(dump_of, source_server, tmp_path)
 
 
 @pytest.fixture

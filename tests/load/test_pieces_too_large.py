@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from copy_units import MakeDump
 from unshard.dump.read import FETCH_BYTES, read_rows
-from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import LoadTables
 from unshard.load.pieces import Piece
@@ -27,7 +27,6 @@ from unshard.testing.threads import run_tasks
 
 pytestmark = pytest.mark.server
 
-MakeDump = Callable[..., DumpUnit]
 ROW = 200_000
 HEAD = b"INSERT INTO `a`.`b` (`c`) VALUES "
 

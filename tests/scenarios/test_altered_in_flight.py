@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, go_on, stopped_run
+from operated import copied_task, ctl, go_on, stopped_run
 from shard_runs import Shards, ends_at
 from task_runs import TaskFiles, TaskRun
 from unshard import crash_point
@@ -44,13 +44,7 @@ def interfere(target_server: MariadbServer, monkeypatch: pytest.MonkeyPatch) -> 
 def files(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> TaskFiles:
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))",
-        f"INSERT INTO {schema}.t VALUES (1, 'one')",
-    )
-    made = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
-    go_on(made, spark)
+    made = copied_task(spark, source_server, target_server, schema, tmp_path)
     source_server.run(f"ALTER TABLE {schema}.t ADD COLUMN c INT", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)")
     return made
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from operated import ctl, go_on, stopped_run
+from operated import copied_task, ctl, go_on, stopped_run
 from task_runs import Command, TaskFiles
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -34,23 +34,20 @@ def files(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> TaskFiles:
     """A task that is copied, over a table `t` whose copy in the target has a column `mine` of its own."""
-    source_server.run(
-        f"CREATE DATABASE {schema}",
-        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))",
-        f"INSERT INTO {schema}.t VALUES (1, 'one')",
-    )
-    made = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, (schema,)).write()
-    go_on(made, spark)
+    made = copied_task(spark, source_server, target_server, schema, tmp_path)
     target_server.run(f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL")
     return made
+
+
+def add_mine(source: MariadbServer, schema: str) -> None:
+    """The statement that the target can't take, and a row behind it."""
+    source.run(f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)")
 
 
 def test_the_command_that_the_error_prints_gets_past_the_statement(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
-    source_server.run(
-        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
-    )
+    add_mine(source_server, schema)
     with Command(files) as command:
         assert command.wait() == 1
         text = command.text
@@ -77,9 +74,7 @@ def test_another_statement_stands_in_for_it_once(
     target_server: MariadbServer,
     schema: str,
 ) -> None:
-    source_server.run(
-        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
-    )
+    add_mine(source_server, schema)
     stopped_run(files, spark)
     ctl(
         "binlog",
@@ -99,9 +94,7 @@ def test_another_statement_stands_in_for_it_once(
 def test_statements_are_run_before_it(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
-    source_server.run(
-        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
-    )
+    add_mine(source_server, schema)
     stopped_run(files, spark)
     drop = f"ALTER TABLE {schema}.t DROP COLUMN mine"
     ctl("handle-error", str(files.task_path), "inject", f"CREATE TABLE {schema}.made (id INT PRIMARY KEY)", code=0)
@@ -118,9 +111,7 @@ def test_statements_are_run_before_it(
 def test_what_is_injected_is_run_before_the_statement_and_once(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:
-    source_server.run(
-        f"ALTER TABLE {schema}.t ADD COLUMN mine INT NULL", f"INSERT INTO {schema}.t VALUES (2, 'two', 22)"
-    )
+    add_mine(source_server, schema)
     stopped_run(files, spark)
     drop = f"ALTER TABLE {schema}.t DROP COLUMN mine"
     ctl("binlog", "inject", str(files.task_path), "-s", "s1", drop)
