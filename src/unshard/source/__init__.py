@@ -1,1 +1,1 @@
-"""The upstream server: snapshots and the replica stream."""
+"""The upstream server: snapshots and the replica stream. No row of it is changed."""
