@@ -193,7 +193,7 @@ class TaskRun:
         self.crew = SubtaskThreads(tuple(build_subtask(config, spark) for config in configs))
 
     def sync_unit(self, **shape: Any) -> SyncUnit:
-        """The sync unit of the only subtask; its batches are planned with other sizes (`sync.plan.Shape`)."""
+        """The sync unit of the only subtask; its batches are planned with other sizes (`sync.batch.Shape`)."""
         (subtask,) = self.crew.subtasks
         assert subtask.sync is not None
         planner = subtask.sync.planner
