@@ -14,6 +14,7 @@ from unshard.shard.sequence import DdlItem
 from unshard.sync.groups import Next, ShardingGroups
 from unshard.sync.journal import Journal
 from unshard.sync.ownership import Ownership
+from unshard.sync.tables import TargetTables
 from unshard.target.meta import MetaTables
 from unshard.target.shard_locks import announce, done, forget_source, join, load_keeper
 from unshard.testing.servers import MariadbServer
@@ -25,7 +26,7 @@ ITEM = DdlItem(Location(Position("b.000001", 4)), Location(Position("b.000001", 
 
 
 def started(journal: Journal) -> ShardingGroups:
-    tables: Any = SimpleNamespace(held={})
+    tables: Any = SimpleNamespace(held={}, targets=TargetTables(lambda name: None))
     journal.claim()
     groups = ShardingGroups(journal, RULES, tables, lambda name: None)
     groups.restore({ONE})
