@@ -52,6 +52,7 @@ def test_all_problems_of_a_file_come_together_in_its_order() -> None:
         ({"name": None}, "name: missing: it has to be set"),
         ({"name": ""}, "name: '' is refused; write at least 1 character(s)"),
         ({"name": "x" * 39}, f"name: '{'x' * 39}' is refused; write at most 38 characters"),
+        ({"name": "a😀"}, "name: 'a😀' is refused; tables are named by it, and their names can't have characters"),
         ({"name": "a/b"}, "name: 'a/b' is refused; it names folders and tables; write it without slashes"),
         ({"task_mode": "ful"}, "write one of 'full', 'incremental', 'all', 'dump' or 'load' (did you mean `full`?)"),
         ({"clean_dump_file": "maybe"}, "clean-dump-file: 'maybe' is refused; write true or false"),

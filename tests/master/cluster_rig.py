@@ -25,6 +25,7 @@ from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig, TaskConfig
 from unshard.errors import ClusterError, UnshardError
+from unshard.master.beginning import parse_time
 from unshard.master.service import Master
 from unshard.master.store import Store
 
@@ -191,7 +192,7 @@ class Rig:
             ask=self._ask,
             forget=self._forget,
             leave=self._leave,
-            at_time=lambda config, time: MetaConfig(binlog_name="bin.000007", binlog_pos=4),
+            at_time=self._at_time,
         )
         self._stop = Event()
         self._thread = Thread(target=self._beats)
@@ -252,6 +253,10 @@ class Rig:
     def _leave(self, config: SubtaskConfig, sources: Sequence[str]) -> None:
         self.left.append((config.name, *sources))
         self._happen()
+
+    def _at_time(self, config: SubtaskConfig, time: str, forgets: bool) -> MetaConfig:
+        parse_time(time)
+        return MetaConfig(binlog_name="bin.000007", binlog_pos=4)
 
     def _happen(self) -> None:
         act, self.meanwhile = self.meanwhile, None

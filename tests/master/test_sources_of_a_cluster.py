@@ -190,6 +190,17 @@ def test_only_members_that_are_gone_are_forgotten(rig: Rig) -> None:
     assert members(rig) == {}
 
 
+def test_who_a_new_leader_has_not_heard_yet_is_not_forgotten(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    with Rig(url) as rig:
+        rig.worker("w1")
+        rig.sources("a")
+    with Rig(url) as again:
+        with refused("CLUSTER-019"):
+            again.master.offline_member(OfflineMember(type="worker", name="w1"))
+        assert worker_of(again, "a") == "w1"
+
+
 def test_members_in_dm_s_shape(rig: Rig) -> None:
     rig.worker("w1")
     told = rig.master.list_member(ListMember())["members"]

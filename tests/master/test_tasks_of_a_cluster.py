@@ -39,6 +39,11 @@ def stages(rig: Rig, task: str) -> dict[str, Stage]:
     return {row.source: row.stage for row in rig.master.cluster.state.of_task(task)}
 
 
+def status_of(rig: Rig, task: str) -> str:
+    told = rig.master.query_status(QueryStatus())["tasks"]
+    return next(str(one["taskStatus"]) for one in told if one["taskName"] == task)
+
+
 def test_a_task_starts_on_all_of_its_sources(rig: Rig) -> None:
     two_sources(rig)
     told = rig.start("t", "a", "b")
@@ -92,6 +97,19 @@ def test_the_same_task_can_start_on_further_sources_only(rig: Rig) -> None:
         rig.master.start_task(StartTask(task=task_text("t", "a", "b", more="meta-schema: other\n"), sources=("b",)))
     assert caught.value.code == "CLUSTER-009"
     assert rig.start("t", "a", "b", on=("b",))["result"]
+
+
+def test_a_task_s_name_differs_from_others_by_more_than_case(rig: Rig) -> None:
+    two_sources(rig)
+    rig.start("Shop", "a")
+    with pytest.raises(ClusterError) as caught:
+        rig.start("shop", "b")
+    assert (caught.value.code, caught.value.values["other"]) == ("CLUSTER-093", "Shop")
+    with pytest.raises(ClusterError) as caught:
+        rig.master.tasks.create(task_text("shop", "b"))
+    assert caught.value.code == "CLUSTER-093"
+    rig.master.stop_task(StopTask(name="Shop"))
+    assert rig.start("shop", "b")["result"]
 
 
 def test_pause_and_resume(rig: Rig) -> None:
@@ -184,6 +202,12 @@ def test_a_worker_that_does_not_answer_hides_no_other(rig: Rig) -> None:
     assert by_name["a"]["sourceStatus"]["result"]["errors"][0]["ErrCode"].startswith("CLUSTER-")
     assert by_name["a"]["subTaskStatus"][0]["note"] == "the last that was heard"
     assert by_name["b"]["sourceStatus"]["result"] is None
+    rig.lose(rig.workers["w1:8262"])
+    assert status_of(rig, "t") == "Error - No worker serves source a. Please run `query-status t` to get more details."
+    rig.master.pause_task(PauseTask(name="t", sources=("a",)))
+    assert status_of(rig, "t").startswith("Error - No worker serves source a.")
+    rig.workers["w1:8262"].deaf = False
+    wait_until(lambda: status_of(rig, "t") == "Paused", "the worker is back and hears of it")
 
 
 def test_what_is_kept_outlives_the_master(rig: Rig) -> None:
@@ -241,6 +265,13 @@ def test_a_start_by_time_is_of_incremental_tasks(rig: Rig) -> None:
     assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05"))["result"]
     assert worker.order is not None
     assert worker.order.subtasks[0].config["start"]["binlog-name"] == "bin.000007"
+    rig.master.stop_task(StopTask(name="t"))
+    for time in ("2026-01-02 03:04:65", "yesterday"):
+        with pytest.raises(ClusterError):
+            rig.master.start_task(StartTask(task=text, start_time=time, remove_meta=True))
+    assert not rig.forgotten, "a start that is refused drops nothing"
+    assert rig.master.start_task(StartTask(task=text, start_time="2026-01-02 03:04:05", remove_meta=True))["result"]
+    assert rig.forgotten == ["t"]
 
 
 def test_times_are_in_utc_where_they_name_no_zone() -> None:

@@ -11,17 +11,26 @@ from unshard.testing.servers import MariadbServer
 
 def test_a_task_s_tables_go_and_no_other_s(target_server: MariadbServer, schema: str) -> None:
     with session(target_server.endpoint, "target") as connection:
-        for task in ("t", "t_apply", "T2"):
+        for task in ("t", "t_apply", "T2", "T"):
             MetaTables(schema, task).create(connection)
             LoadTables(schema, task, "s").create(connection)
         before = tables(target_server, schema)
         gone = forget_task(connection, schema, "t")
         assert {name.removeprefix("t_") for name in gone} <= set(SUFFIXES)
         left = tables(target_server, schema)
-        assert left == {name for name in before if name.startswith(("t_apply_apply", "T2_"))} | {
+        assert left == {name for name in before if name.startswith(("t_apply_apply", "T2_", "T_"))} | {
             name for name in before if name.startswith("t_apply_") and name.removeprefix("t_") not in SUFFIXES
         }
         assert not forget_task(connection, schema, "t")
+
+
+def test_tasks_whose_names_differ_by_case_have_tables_of_their_own(target_server: MariadbServer, schema: str) -> None:
+    with session(target_server.endpoint, "target") as connection:
+        for task in ("Shop", "shop"):
+            MetaTables(schema, task).create(connection)
+        every = tables(target_server, schema)
+        assert {name.lower() for name in every} == {name for name in every if name.startswith("shop_")}
+        assert len(every) == 2 * len(forget_task(connection, schema, "shop"))
 
 
 def test_every_table_of_a_task_is_known(target_server: MariadbServer, schema: str) -> None:

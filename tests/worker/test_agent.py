@@ -11,7 +11,7 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, newest, wait_until
-from unshard.api.orders import Orders, SubtaskOrder
+from unshard.api.orders import Orders, PurgeWish, SubtaskOrder
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import SyncStatus
 from unshard.errors import ClusterError
@@ -220,6 +220,8 @@ def test_an_order_of_a_later_version_is_refused_in_words_and_what_is_understood_
         master.give(source_order(changed))
         master.wait(name, Stage.PAUSED)
         wait_until(lambda: agent.host is not None and not agent.host.subtasks, "what it can't read does not run on")
+        with pytest.raises(ClusterError, check=lambda error: error.code == "CLUSTER-097"):
+            agent.purge_relay(PurgeWish(time=2**40))
         master.give(source_order(subtask_order(files, Stage.RUNNING, 3)))
         files.sources["s1"].run(f"INSERT INTO {name}.t VALUES (2, 2)")
         wait_until(lambda: len(rows(files.target, name)) == 2, "it goes on by what it can read")

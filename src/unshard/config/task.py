@@ -227,6 +227,8 @@ class TaskConfig(Section):
     def _name(cls, name: str) -> str:
         if set(name) & set("/\\\0") or name.strip(" .") != name:
             raise ValueError("it names folders and tables; write it without slashes, and no blank or dot at its ends")
+        if max(name) > "\uffff":
+            raise ValueError("tables are named by it, and their names can't have characters beyond U+FFFF")
         return name
 
     @field_validator("mysql_instances")

@@ -103,6 +103,10 @@ MASTER: dict[str, Entry] = {
         "{type} {name}: {fault}",
         "`unshard ctl list-member` shows the members",
     ),
+    "CLUSTER-093": Entry(
+        "task {task} and task {other}, which is there already, have names that differ by case alone",
+        "give it another `name`: in a target that folds names one of them would go on by the other's checkpoint",
+    ),
     "CLUSTER-083": Entry(
         "somebody else has changed {what} meanwhile; nothing was done",
         "see what is there now with `unshard ctl query-status` or `config`, then give the command again",
@@ -149,6 +153,11 @@ WORKER: dict[str, Entry] = {
     "CLUSTER-024": Entry(
         "the master at {address} refuses the worker's beat",
         "see the cause; its address and its token have to be those of the cluster",
+    ),
+    "CLUSTER-097": Entry(
+        "nothing is purged: it can't be told which files task {task} needs, for its order can't be read here",
+        "`unshard ctl query-status {task}` tells why; mend that, or stop the task, then purge again",
+        retryable=True,
     ),
     "CLUSTER-085": Entry(
         "this worker can't carry out what the master asks for: the order has what it does not know",

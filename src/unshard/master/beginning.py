@@ -22,7 +22,7 @@ from unshard.target.recorded import read_recorded
 from unshard.target.shard_locks import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
-AtTime = Callable[[SubtaskConfig, str], MetaConfig]
+AtTime = Callable[[SubtaskConfig, str, bool], MetaConfig]
 Leave = Callable[[SubtaskConfig, Sequence[str]], object]
 PATIENCE_SECONDS = 20.0
 
@@ -68,16 +68,16 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
         timer.cancel()
 
 
-def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
+def at_time(config: SubtaskConfig, time: str, forgets: bool = False) -> MetaConfig:
     """The place of the first transaction from that time on. Raises ClusterError CLUSTER-016 where there is none, or
-    the target has a checkpoint: beginning elsewhere would apply changes twice or leave some out."""
+    the target has a checkpoint: beginning elsewhere would apply changes twice or leave some out.
+
+    `forgets`: what the target has on record is dropped before the task begins.
+    """
     where = Where(config.source_id)
     moment = parse_time(time)
-    with session(to_endpoint(config.target), "target") as connection:
-        recorded = read_recorded(connection, MetaTables(config.meta_schema, config.name), config.source_id)
-    if recorded.location is not None:
-        cause = f"the target has a checkpoint at {recorded.location.position}: leave start-time out, or remove-meta too"
-        raise ClusterError("CLUSTER-016", where, cause)
+    if not forgets:
+        _refuse_checkpoint(config)
     endpoint = to_endpoint(config.source.database)
     with session(endpoint, "source") as connection:
         server = identify(connection)
@@ -87,14 +87,22 @@ def at_time(config: SubtaskConfig, time: str) -> MetaConfig:
     return MetaConfig(binlog_name=found.file, binlog_pos=found.offset)
 
 
-def start_of(config: SubtaskConfig, time: str, at_time: AtTime) -> str:
+def _refuse_checkpoint(config: SubtaskConfig) -> None:
+    with session(to_endpoint(config.target), "target") as connection:
+        recorded = read_recorded(connection, MetaTables(config.meta_schema, config.name), config.source_id)
+    if recorded.location is not None:
+        cause = f"the target has a checkpoint at {recorded.location.position}: leave start-time out, or remove-meta too"
+        raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
+
+
+def start_of(config: SubtaskConfig, time: str, at_time: AtTime, *, forgets: bool = False) -> str:
     """Where a task that is to begin at a time begins, as JSON; empty for what its file says. Raises as `at_time`."""
     if not time:
         return ""
     if config.mode != "incremental":
         cause = f"start-time is for task-mode incremental; {config.mode} begins at its own dump"
         raise ClusterError("CLUSTER-016", Where(config.source_id), cause)
-    return at_time(config, time).model_dump_json(by_alias=True)
+    return at_time(config, time, forgets).model_dump_json(by_alias=True)
 
 
 def parse_time(text: str, of: str = "start-time") -> datetime:

@@ -122,18 +122,20 @@ class Members:
                 writing.drop_master(request.name)
             return plain()
         workers = self.workers()
-        self._refuse(request, workers[request.name][1] != OFFLINE if request.name in workers else None)
+        roster = self._cluster.roster
+        alive = roster.online() | roster.presumed()
+        self._refuse(request, request.name in alive if request.name in workers else None)
         with self._cluster.change() as writing:
             bound = writing.state.bound_to(request.name)
             if bound is not None:
                 writing.unbind(bound.source)
             writing.drop_worker(request.name)
-        self._cluster.roster.forget(request.name)
+        roster.forget(request.name)
         return plain()
 
     def _refuse(self, request: OfflineMember, alive: bool | None) -> None:
         if alive is not False:
-            fault = "there is none of that name" if alive is None else "it is alive: stop it first"
+            fault = "there is none of that name" if alive is None else "it is alive, or was a moment ago: stop it first"
             values = {"type": request.type, "name": request.name, "fault": fault}
             raise ClusterError("CLUSTER-019", values=values)
 

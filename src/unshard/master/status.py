@@ -19,6 +19,8 @@ from unshard.master.tasks import subtasks
 ASK_SECONDS = 5.0
 _ASKED_AT_ONCE = 16
 _ALL_ALIKE = (Stage.NEW, Stage.FINISHED, Stage.STOPPED)
+_AT_WORK = (Stage.NEW, Stage.RUNNING)
+_NO_WORKER = "CLUSTER-015"
 _NO_RELAY = (Stage.PAUSED, Stage.STOPPED)
 
 
@@ -57,13 +59,13 @@ class Statuses:
     def _report(self, state: State, source: str, task: str | None) -> SourceReport:
         bound = self._cluster.serving(source)
         if bound is None:
-            return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
+            return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         try:
             found = self._cluster.link(bound.worker).report(task, ASK_SECONDS)
         except UnshardError as error:
             return _recorded(state, source, task, error)
         if found.source_status.source != source:
-            return _recorded(state, source, task, ClusterError("CLUSTER-015", Where(source)))
+            return _recorded(state, source, task, ClusterError(_NO_WORKER, Where(source)))
         faults = unread(state, [source], ())
         result = ProcessResult(errors=tuple(map(process_error, faults))) if faults else found.source_status.result
         status = found.source_status.model_copy(update={"worker": bound.worker, "result": result})
@@ -73,11 +75,15 @@ class Statuses:
 
 
 def summary(task: str, reports: Iterable[SourceReport]) -> str:
-    """DM's word for a task over all of its sources (reference of DM, 2.3)."""
+    """DM's word for a task over all of its sources (reference of DM, 2.3); ours where nobody serves one of them."""
     found = [(report, one) for report in reports for one in report.sub_task_status if one.name == task]
     stages = [one.stage for _, one in found]
     if any(one.stage is Stage.PAUSED and one.result is not None and one.result.errors for _, one in found):
         return f"Error - Some error occurred in subtask. Please run `query-status {task}` to get more details."
+    for report, one in found:
+        if one.stage in _AT_WORK and _is_unserved(report):
+            source = report.source_status.source
+            return f"Error - No worker serves source {source}. Please run `query-status {task}` to get more details."
     for report, one in found:
         relay = report.source_status.relay_status
         if one.stage is Stage.RUNNING and one.unit is UnitName.SYNC and relay is not None and relay.stage in _NO_RELAY:
@@ -88,6 +94,11 @@ def summary(task: str, reports: Iterable[SourceReport]) -> str:
         if stages and all(one is stage for one in stages):
             return stage.value
     return Stage.RUNNING.value
+
+
+def _is_unserved(report: SourceReport) -> bool:
+    result = report.source_status.result
+    return result is not None and any(error.err_code == _NO_WORKER for error in result.errors)
 
 
 def process_error(error: UnshardError) -> ProcessError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
@@ -56,7 +56,7 @@ class Tasks:
         """Start a task on all of its sources, or those named; on none where one of them can't be.
 
         `checked`: the checks have been run. `msg` of the answer tells of keys that have no effect.
-        Raises ClusterError CLUSTER-007 to 009, 015, 018, 083; ConfigError.
+        Raises ClusterError CLUSTER-007 to 009, 015, 018, 083, 093; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
@@ -66,14 +66,15 @@ class Tasks:
             told = ""
             try:
                 told = "" if checked else self._checked(task, configs)
+                starts = self._starts(configs, request)
                 if request.remove_meta:
                     self._forget(configs[0])
                     told = "" if checked else self._checked(task, configs)  # now as a task that begins
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
-            starts = {config.source_id: start_of(config, request.start_time, self._at_time) for config in configs}
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, starts)
+                _refuse_twin(writing.state, task.name)
                 first = writing.first_revision
                 rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, start) for name, start in starts.items()]
                 if task.name not in state.tasks:
@@ -90,11 +91,13 @@ class Tasks:
             state = self._cluster.state
             if task.name in state.tasks:
                 raise ClusterError("CLUSTER-007", values={"task": task.name})
+            _refuse_twin(state, task.name)
             configs = plan(state, task, ())
             told = self._checked(task, configs)
             names = [config.source_id for config in configs]
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, names)
+                _refuse_twin(writing.state, task.name)
                 rows = [SubtaskRow(task.name, name, Stage.STOPPED, writing.first_revision) for name in names]
                 writing.put_task(TaskRow(task.name, kept(text)))
                 for row in rows:
@@ -112,9 +115,9 @@ class Tasks:
             if request.remove_meta and len(rows) < len(state.of_task(task.name)):
                 raise ClusterError("CLUSTER-016", cause="remove-meta is of all sources of a task: name none")
             configs = {row.source: subtask_config(state, row) for row in rows}
+            starts = self._starts(configs.values(), request)
             if request.remove_meta:
                 self._forget(configs[rows[0].source])
-            starts = {source: start_of(one, request.start_time, self._at_time) for source, one in configs.items()}
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
                 for row in rows:
@@ -177,6 +180,11 @@ class Tasks:
                 writing.drop_task(task)
         return changed
 
+    def _starts(self, configs: Iterable[SubtaskConfig], request: StartTask) -> dict[str, str]:
+        """Where each source begins. Asked before records are dropped: a time that is refused leaves all as it was."""
+        time, forgets = request.start_time, request.remove_meta
+        return {one.source_id: start_of(one, time, self._at_time, forgets=forgets) for one in configs}
+
     def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> str:
         """What the checks tell. Raises CheckError CHECK-001."""
         report = self._check(task, configs, ())
@@ -190,6 +198,7 @@ class Tasks:
         for name in names:
             if self._cluster.serving(name) is None:
                 raise ClusterError("CLUSTER-015", Where(name))
+        _refuse_twin(state, task.name)
         known = state.tasks.get(task.name)
         if request.remove_meta and known is not None:
             cause = f"remove-meta drops what the target has of the whole task: stop-task {task.name} first"
@@ -238,6 +247,13 @@ def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow
     if not sources:
         raise ClusterError("CLUSTER-016", cause="name a task, or sources with -s")
     return [row for row in state.subtasks.values() if row.source in sources]
+
+
+def _refuse_twin(state: State, task: str) -> None:
+    """Tables in the target are named by the task, and some targets fold names. A task that is there already goes on."""
+    other = next((name for name in state.tasks if name.lower() == task.lower()), "")
+    if other and task not in state.tasks:
+        raise ClusterError("CLUSTER-093", values={"task": task, "other": other})
 
 
 def _refuse_unstopped(rows: Sequence[SubtaskRow]) -> None:

@@ -22,11 +22,14 @@ SUFFIXES = (
 def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     """Drop the task's tables in the meta schema; their names. Nothing may run of the task. Idempotent.
 
-    Driver errors come as they are.
+    Those of a task whose name differs by case are its own only where the server folds names. Driver errors come as
+    they are.
     """
-    asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
-    wanted = {f"{task}_{suffix}".lower() for suffix in SUFFIXES}
-    found = tuple(sorted(name for (name,) in rows(connection, asked, (schema,)) if name.lower() in wanted))
+    asked = "SELECT TABLE_NAME, @@lower_case_table_names FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+    wanted = {f"{task}_{suffix}" for suffix in SUFFIXES}
+    folded = {name.lower() for name in wanted}
+    there = rows(connection, asked, (schema,))
+    found = tuple(sorted(name for name, folds in there if name in wanted or (folds and name.lower() in folded)))
     for name in found:
         rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
     return found

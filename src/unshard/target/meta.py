@@ -5,6 +5,7 @@ Names and columns of `<task>_syncer_checkpoint` are DM's, so that its users find
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -266,7 +267,7 @@ class MetaTables:
         One question where nothing is missing: a start asks for this more than once.
         """
         with connection.cursor() as cursor:
-            columns = self._columns_there(cursor)
+            columns, fold = self._columns_there(cursor)
             known = {name for name, _ in columns}
             if not known:
                 cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
@@ -286,22 +287,23 @@ class MetaTables:
                 (_SHARD_SOURCE, self.shard_source),
                 (_SHARD_LOCK, self.shard_lock),
             ):
-                if name.lower() not in known:
+                if fold(name) not in known:
                     cursor.execute(statement.format(name=name))
             for suffix, column, definition in _LATER:
-                name = self.named(suffix).lower()
+                name = fold(self.named(suffix))
                 if name in known and (name, column) not in columns:
                     self._add_column(cursor, suffix, column, definition)
 
-    def _columns_there(self, cursor: Any) -> set[tuple[str, str]]:
-        """Quoted name, in lower case as some servers keep it, and column, of the task's tables and maybe of others."""
+    def _columns_there(self, cursor: Any) -> tuple[set[tuple[str, str]], Callable[[str], str]]:
+        """Quoted name and column, of the task's tables and maybe of others; what folds a name as the server does."""
         cursor.execute(
-            "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS"
+            "SELECT TABLE_NAME, COLUMN_NAME, @@lower_case_table_names FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s",
             (self.schema, f"{self.task}\\_%"),
         )
-        schema = quote_name(self.schema)
-        return {(f"{schema}.{quote_name(table)}".lower(), column) for table, column in cursor.fetchall()}
+        schema, found = quote_name(self.schema), cursor.fetchall()
+        fold = str.lower if any(folds for *_, folds in found) else str
+        return {(fold(f"{schema}.{quote_name(table)}"), column) for table, column, _ in found}, fold
 
     def _add_column(self, cursor: Any, suffix: str, column: str, definition: str) -> None:
         """What a table of an earlier version lacks. ADD COLUMN IF NOT EXISTS is MariaDB's alone."""
