@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from threading import get_ident
 from typing import Any
 
 import pytest
 from cluster_rig import Rig, task_text
 from pydantic import ValidationError
+from sqlalchemy import event, update
 
 from unshard.api.orders import Beat, Orders, PurgeWish, SubtaskBrief
 from unshard.api.stage import Stage
 from unshard.api.verbs import PauseTask, ResumeTask, StopTask
 from unshard.errors import ClusterError
+from unshard.master import tables
 from unshard.master.members import OFFLINE_AT_MOST
+from unshard.master.orders import _subtask_form
 from unshard.master.state import SubtaskRow, TaskRow
 
 
@@ -30,6 +35,15 @@ def epoch(rig: Rig) -> int:
         writing.put_subtask(SubtaskRow("t", "a", Stage.RUNNING, 4))
     rig.master.beat(sign(1))
     return rig.master.cluster.state.bounds["a"].epoch
+
+
+def lose_the_lease(rig: Rig) -> None:
+    """It is over by its own clock and by the database's, and this master looks at it by `step` alone from here on."""
+    rig.master._stop.set()
+    rig.master._thread.join()
+    rig.master.election._until = 0.0
+    with rig.master.cluster.store.transaction() as connection:
+        connection.execute(update(tables.LEADER).values(until=0.0))
 
 
 def kept(rig: Rig) -> SubtaskBrief | None:
@@ -67,6 +81,45 @@ def test_a_beat_behind_the_goodbye_of_its_worker_brings_nobody_back(rig: Rig, ep
 def test_what_is_told_of_an_older_order_is_not_kept(rig: Rig, epoch: int) -> None:
     rig.master.beat(sign(2, Stage.PAUSED, epoch=epoch, revision=3))
     assert kept(rig) is None
+
+
+def test_a_beat_with_news_reads_nothing_but_the_lease(rig: Rig, epoch: int) -> None:
+    with rig.master.cluster.change() as writing:
+        for number in range(20):
+            writing.put_task(TaskRow(f"t{number}", task_text(f"t{number}", "a")))
+            writing.put_subtask(SubtaskRow(f"t{number}", "a", Stage.RUNNING))
+    briefs = tuple(SubtaskBrief(task=f"t{number}", stage=Stage.PAUSED, revision=1) for number in range(20))
+    news = sign(2, epoch=epoch).model_copy(update={"subtasks": briefs})
+    asked: list[str] = []
+    me = get_ident()
+
+    def heard(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        if get_ident() == me:  # the thread of the election reads too
+            asked.extend(re.findall(r"^(?:SELECT|UPDATE|INSERT INTO|DELETE FROM) \w+", statement))
+
+    event.listen(rig.master.cluster.store._engine, "before_cursor_execute", heard)
+    rig.master.beat(news)
+    assert asked == ["SELECT unshard_leader", "UPDATE unshard_subtasks"]
+    planned = _subtask_form.cache_info().misses
+    rig.master.beat(news.model_copy(update={"number": 3}))
+    assert len(asked) == 2, "nothing is new"
+    assert _subtask_form.cache_info().misses == planned
+    assert rig.master.cluster.state == rig.master.cluster.store.read()
+    assert {row.brief for row in rig.master.cluster.state.subtasks.values() if row.task != "t"} == set(briefs)
+
+
+def test_what_another_master_wrote_is_seen_under_a_beat_with_news(rig: Rig, epoch: int) -> None:
+    rig.master.beat(sign(2, Stage.PAUSED, epoch=epoch))
+    lose_the_lease(rig)
+    with Rig(rig.url, "m2") as other, other.master.cluster.change() as writing:
+        writing.put_subtask(SubtaskRow("t", "a", Stage.STOPPED, 9))
+        writing.put_task(TaskRow("other", task_text("other", "a")))
+    rig.master.step()
+    rig.master.beat(sign(3, Stage.RUNNING, epoch=epoch))
+    assert kept(rig) is None, "told of an older order"
+    rig.master.beat(sign(4, Stage.STOPPED, epoch=epoch, revision=9))
+    assert rig.master.cluster.state == rig.master.cluster.store.read()
+    assert {"other", "t"} == set(rig.master.cluster.state.tasks)
 
 
 def test_a_task_that_is_started_again_takes_no_word_of_the_one_before(rig: Rig) -> None:

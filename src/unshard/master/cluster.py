@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import RLock, Thread
 
-from unshard.api.orders import WorkerLink
+from unshard.api.orders import SubtaskBrief, WorkerLink
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
@@ -48,15 +48,33 @@ class Cluster:
     def change(self) -> Iterator[Writing]:
         """Changes in one transaction, one at a time; `state` shows them once they are committed."""
         with self._lock:
-            epoch = self._lead()
-            try:
-                with self.store.writing(epoch) as writing:
-                    yield writing
-                    state = writing.state
-            except BaseException:
-                self._fresh = False  # where a commit's answer is lost nobody knows what the store has: read it again
-                raise
+            with self._writing(self._lead()) as writing:
+                yield writing
+                state = writing.state
             self._state = state
+
+    def keep(self, source: str, news: Callable[[State], Sequence[SubtaskBrief]]) -> None:
+        """Write down what a worker says of its subtasks: what `news` finds new to the state at hand.
+
+        Each beat may bring some, so nothing of the store is read: it has what is at hand, for only a leader writes, and
+        the lease's row is locked.
+        """
+        with self._lock:
+            epoch = self._lead()
+            briefs = news(self._state)
+            if briefs:
+                with self._writing(epoch) as writing:
+                    writing.put_briefs(source, briefs)
+                self._state = self._state.told(source, briefs)
+
+    @contextmanager
+    def _writing(self, epoch: int) -> Iterator[Writing]:
+        try:
+            with self.store.writing(epoch) as writing:
+                yield writing
+        except BaseException:
+            self._fresh = False  # where a commit's answer is lost nobody knows what the store has: read it again
+            raise
 
     @contextmanager
     def written(self) -> Iterator[None]:

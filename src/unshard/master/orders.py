@@ -21,6 +21,9 @@ from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow
 
 _KEPT = 4096
 """Texts whose reading is remembered: every beat asks for them."""
+_SENT = 16384
+"""Subtasks whose config is remembered, of about 5 KB each. Beats go round all that there are: with one more than these
+none would be found."""
 
 
 def source_config(row: SourceRow) -> SourceConfig:
@@ -146,7 +149,7 @@ def _task(text: str, name: str) -> TaskConfig:
     return parse_task(text, name)
 
 
-@lru_cache(_KEPT)
+@lru_cache(_SENT)
 def _subtask_form(task: str, name: str, source: str, source_name: str, enabled: bool, start: str) -> dict[str, Any]:
     config = source_config(SourceRow(source_name, source, enabled))
     return sent_form(with_start(plan_subtask(_task(task, name), config), start))

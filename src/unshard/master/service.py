@@ -279,12 +279,12 @@ class Master:
 
     def _keep(self, bound: Bound, beat: Beat) -> None:
         """Write down what the worker says of its subtasks, where it is new, and of orders as they are now."""
-        if not _news(self.cluster.state, bound.source, beat):
-            return
-        with self.cluster.change() as writing:
-            if self.roster.beat_of(beat.name) is beat:
-                for brief in _news(writing.state, bound.source, beat):
-                    writing.put_brief(bound.source, brief)
+
+        def news(state: State) -> list[SubtaskBrief]:
+            has_a_say = state.bounds.get(bound.source) == bound and self.roster.beat_of(beat.name) is beat
+            return _news(state, bound.source, beat) if has_a_say else []
+
+        self.cluster.keep(bound.source, news)
 
     def _lead(self) -> None:
         while not self._stop.wait(self.election.lease_seconds / _TICKS):
@@ -292,6 +292,5 @@ class Master:
 
 
 def _news(state: State, source: str, beat: Beat) -> list[SubtaskBrief]:
-    rows = {row.task: row for row in state.of_source(source)}
-    current = (brief for brief in beat.subtasks if brief.task in rows and brief.revision >= rows[brief.task].revision)
-    return [brief for brief in current if rows[brief.task].brief != brief]
+    rows = ((brief, state.subtasks.get((brief.task, source))) for brief in beat.subtasks)
+    return [brief for brief, row in rows if row and brief.revision >= row.revision and brief != row.brief]

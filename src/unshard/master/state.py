@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from unshard.api.orders import SubtaskBrief
 from unshard.api.stage import Stage
@@ -100,3 +100,9 @@ class State:
 
     def of_source(self, source: str) -> tuple[SubtaskRow, ...]:
         return tuple(row for row in self.subtasks.values() if row.source == source)
+
+    def told(self, source: str, briefs: Iterable[SubtaskBrief]) -> State:
+        """This one with the last words of subtasks of the source, which all are there."""
+        keys = ((brief, (brief.task, source)) for brief in briefs)
+        rows = {key: replace(self.subtasks[key], brief=brief) for brief, key in keys}
+        return replace(self, subtasks={**self.subtasks, **rows})

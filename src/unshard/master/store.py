@@ -7,12 +7,12 @@ changes nothing, whatever clocks say (`Store.writing`).
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select, text, update
+from sqlalchemy import Connection, Table, bindparam, insert, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
@@ -139,11 +139,12 @@ class Writing:
         form = {"task": row.task, "source": row.source, "revision": row.revision, "start": row.start}
         self._put(tables.SUBTASKS, {**form, "stage": row.stage.value, "brief": brief})
 
-    def put_brief(self, source: str, brief: SubtaskBrief) -> None:
-        """A worker's last word of a subtask, where there still is one."""
+    def put_briefs(self, source: str, briefs: Iterable[SubtaskBrief]) -> None:
+        """A worker's last words of subtasks, where there still are any."""
         rows = tables.SUBTASKS.c
-        changed = update(tables.SUBTASKS).where(rows.task == brief.task, rows.source == source)
-        self.connection.execute(changed.values(brief=brief.model_dump_json(by_alias=True)))
+        changed = update(tables.SUBTASKS).where(rows.task == bindparam("of_task"), rows.source == source)
+        said = [{"of_task": brief.task, "said": brief.model_dump_json(by_alias=True)} for brief in briefs]
+        self.connection.execute(changed.values(brief=bindparam("said")), said)
 
     @property
     def first_revision(self) -> int:
