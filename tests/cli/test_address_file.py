@@ -39,11 +39,12 @@ def test_what_a_killed_run_left_is_replaced(left: str, file: Path) -> None:
         assert file.read_text() == "127.0.0.1:7\n"
 
 
-def test_a_run_that_lives_is_still_found_beside_a_second_one(file: Path, living: str) -> None:
+def test_two_runs_that_live_are_both_found(file: Path, living: str) -> None:
     file.write_text(living)
     with address_in(file, "127.0.0.1:7"):
         assert file.read_text() == living
-    assert file.read_text() == living
+        assert (file.parent / "unshard.7.addr").read_text() == "127.0.0.1:7\n"
+    assert [path.read_text() for path in file.parent.iterdir()] == [living]
 
 
 def test_one_that_has_taken_the_place_stays(file: Path) -> None:

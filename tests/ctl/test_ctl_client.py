@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -74,6 +75,36 @@ def test_a_run_in_this_folder_is_found(master: Any, tmp_path: Path, monkeypatch:
     for text in (b"\xff", b"203.0.113.1:8261", b"127.0.0.1.example:8261"):
         (tmp_path / "unshard.addr").write_bytes(text)
         assert "CLUSTER-040" in ctl("query-status").stderr
+
+
+def test_a_run_is_found_whatever_its_log_is_called(
+    master: Any, other: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("orders.addr").write_text(f"{master.address}\n")
+    assert ctl("query-status").exit_code == 0
+    for killed, left in {"a": f"{nobody()}\n", "b": "127.0.0.1:99999", "c": "none", "d": ""}.items():
+        Path(f"{killed}.addr").write_text(left)
+    Path("e.addr").mkdir()
+    assert ctl("query-status").exit_code == 0, "it is the only one that lives"
+    Path("stock.addr").write_text(f"{other.address}\n")
+    several = ctl("pause-task", "orders")
+    assert several.exit_code == 2 and "--master-addr" in several.stderr
+    told = re.sub(r"[\s│]+", " ", several.stderr)
+    assert f"{master.address} (orders.addr), {other.address} (stock.addr)" in told
+    assert master.verbs == ["query-status", "query-status"] and not other.asked
+
+
+@pytest.mark.usefixtures("master")
+def test_runs_that_were_all_killed_are_told_with_their_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    killed = [nobody(), nobody()]
+    for number, address in enumerate(killed):
+        Path(f"{number}.addr").write_text(address)
+    told = ctl("query-status").stderr
+    assert "CLUSTER-041" in told and all(address in told for address in killed)
 
 
 def test_a_run_in_this_folder_is_asked_about_a_task_s_file_too(

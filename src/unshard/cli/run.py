@@ -22,6 +22,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
+from unshard.ctl.runs import SUFFIX
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
@@ -75,7 +76,7 @@ def run_task(
         texts = Texts(text_of(task_path), tuple(map(text_of, source_paths)))
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
-            with crew, _served(crew, addr, log_file.with_suffix(".addr"), console):
+            with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), console):
                 show(console, crew.readings, crew.ended)
             try:
                 crew.join()

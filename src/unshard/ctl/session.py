@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.console import Console
 from unshard.api.verbs import Request
 from unshard.config.listener import LinkSecurity
 from unshard.ctl.client import MasterClient
+from unshard.ctl.runs import run_here, runs_here
 from unshard.ctl.tables import rendered
 from unshard.ctl.words import is_file
 from unshard.errors import UnshardError
@@ -24,8 +24,6 @@ FAILED = 1
 WRONG_USE = "CLUSTER-047"
 ADDRESS_VARIABLES = ("UNSHARD_MASTER_ADDR", "DM_MASTER_ADDR")
 TOKEN_VARIABLE = "UNSHARD_TOKEN"
-RUN_ADDRESS = Path("unshard.addr")
-_LOOPBACK = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):\d+")
 DEFAULT_SECONDS = 600.0
 _T = TypeVar("_T")
 
@@ -45,26 +43,17 @@ class Session:
 
     @property
     def client(self) -> MasterClient:
-        """Of the masters that were named, else of the `unshard run` that runs in this folder."""
-        return MasterClient(self.masters or _run_here(), self.seconds, self.security)
+        """Of the masters that were named, else of the `unshard run` of this folder.
+
+        Raises ClusterError CLUSTER-047 where several run here.
+        """
+        return MasterClient(self.masters or run_here(), self.seconds, self.security)
 
     def direct(self, task: str | Path) -> bool:
         """Whether files are enough: no master was named, and files of sources were, or none runs here."""
         if self.masters or not is_file(str(task)):
             return False
-        return any(is_file(source) for source in self.sources) or not _run_here()
-
-
-def _run_here() -> tuple[str, ...]:
-    """The address that `unshard run` leaves in the folder that it was started in.
-
-    On loopback only: whoever may write to a folder should not get the tokens of those who work in it.
-    """
-    try:
-        left = addresses(RUN_ADDRESS.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return ()
-    return tuple(address for address in left if _LOOPBACK.fullmatch(address))
+        return any(is_file(source) for source in self.sources) or not runs_here()
 
 
 def masters_of_environment(variables: Mapping[str, str] = os.environ) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ CTL: dict[str, Entry] = {
     "CLUSTER-040": Entry(
         "no master is known that {verb} could be put to",
         "give --master-addr HOST:PORT, or set UNSHARD_MASTER_ADDR or DM_MASTER_ADDR; `unshard run` is found from the "
-        "folder that it was started in",
+        "folder of its log, which is the one that it was started in unless --log says otherwise",
     ),
     "CLUSTER-041": Entry(
         "no master can be reached at {masters}",
