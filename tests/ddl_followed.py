@@ -25,6 +25,7 @@ from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
+from unshard.sync.fills import unlike_fills
 from unshard.sync.logged import SourceTraits, logged_context
 from unshard.testing.throwaway import ThrowawayServer
 
@@ -32,7 +33,11 @@ PLACE = ScratchPlace("dm_meta", "followed", "source-1")
 
 
 class Followed:
-    """One schema of the source, under the same name on the target. Everything it runs on the source it follows."""
+    """One schema of the source, under the same name on the target. Everything it runs on the source it follows.
+
+    `unlike` are the columns whose old rows get other values on the target than on the source, by what
+    `sync.fills` said before.
+    """
 
     def __init__(self, source: ThrowawayServer, target: ThrowawayServer, schema: str, options: str = "") -> None:
         self.server, self.schema = source, schema
@@ -40,6 +45,7 @@ class Followed:
         self.mariadb = "MariaDB" in self.source.get_server_info()
         self.tracker = SchemaTracker(PLACE, schema_default=lambda name: show_create_database(self.source, name))
         self.ran: list[str] = []
+        self.unlike: tuple[str, ...] = ()
         self._run("FLUSH BINARY LOGS")
         self._file = source.binlog_files()[-1]
         self._offset = FIRST_OFFSET
@@ -137,6 +143,9 @@ class Followed:
         begin, end = Position("bin.000001", 4), Position("bin.000001", 5)
         prepared = prepare(self.target, found, self.tracker, rules, begin, end)
         if prepared.intent is not None:
+            for step in prepared.intent.steps:
+                table = ddl.tables[0] if ddl.tables else TableName(self.schema, "")
+                self.unlike += unlike_fills(self.target, step, table, self.tracker.get(table))
             carry_out(self.target, prepared.intent, lambda place: None, lambda count: None, resumed=False)
         self.tracker.apply(prepared.changes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unshard.ddl.context import Context
-from unshard.ddl.fills import filled_by_the_run
+from unshard.ddl.fills import filled_by_the_run, filled_unlike_upstream
 from unshard.ddl.intent import Again, Step
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import without_ignore
@@ -64,6 +64,16 @@ def test_a_column_that_was_there_is_not_filled() -> None:
     assert filled("CHANGE old c TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP", renamed) == ()
     assert filled("RENAME COLUMN old TO c, ADD d INT", renamed, "`d` int(11) DEFAULT NULL") == ()
     assert filled("MODIFY old TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)", BEFORE[1]) == ()
+
+
+def test_a_tool_has_its_own_time_for_each_row() -> None:
+    line = "`c` timestamp NOT NULL DEFAULT current_timestamp()"
+    before, after = {"`all`.`t`": create(*BEFORE)}, {"`all`.`t`": create(*BEFORE, line)}
+    text = "ALTER TABLE `all`.`t` ADD c TIMESTAMP NOT NULL DEFAULT NOW()"
+    for context, unlike in ((Context(), ()), (Context(by_tool=True), ("c",))):
+        step = Step(text, Kind.ALTER_TABLE, Again.HARMLESS, before, after, context)
+        assert filled_unlike_upstream(step) == unlike
+        assert Context.from_dict(context.to_dict()) == context
 
 
 def test_ignore_is_taken_out() -> None:

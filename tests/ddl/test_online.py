@@ -95,7 +95,7 @@ def test_what_was_kept_is_run_on_the_table_at_the_rename_in_its_own_session() ->
     assert found is not None
     assert [ddl.text for ddl in found.run] == ['alter table `d`.`t` add "a" int', "create index i on `d`.`t` (a)"]
     assert [ddl.context.modes for ddl in found.run] == [("ANSI_QUOTES",), ()]
-    assert {ddl.context.where for ddl in found.run} == {WHERE}
+    assert {(ddl.context.where, ddl.context.by_tool) for ddl in found.run} == {(WHERE, True)}
     assert found.records == {GHOST: ()}
 
 

@@ -54,6 +54,39 @@ def test_the_session_of_the_event_decides(followed: Followed, case: str) -> None
     followed.assert_equal()
 
 
+FILLS: dict[str, tuple[str, str, bool]] = {
+    "NOW(6)": ("id INT PRIMARY KEY", "ADD c DATETIME(6) DEFAULT NOW(6), ADD d TIMESTAMP(6) DEFAULT NOW(6)", False),
+    "NOW(6), an expression": ("id INT PRIMARY KEY", "ADD c DATETIME(6) DEFAULT (NOW(6) + INTERVAL 1 DAY)", False),
+    "CURDATE()": ("id INT PRIMARY KEY", "ADD c DATE DEFAULT (CURDATE())", False),
+    "AUTO_INCREMENT by a key": ("id INT PRIMARY KEY", "ADD c INT NOT NULL AUTO_INCREMENT UNIQUE", False),
+    "AUTO_INCREMENT without a key": ("id INT", "ADD c SERIAL", True),
+}
+UNSAFE = ("UUID()", "RAND()", "UUID_SHORT()", "RANDOM_BYTES(9)", "SYSDATE(6)", "CONNECTION_ID()", "USER()")
+"""What MySQL itself refuses for a new column, for replicas would differ (1674)."""
+
+
+@pytest.mark.parametrize("case", FILLS)
+def test_what_old_rows_get_is_foretold(followed: Followed, case: str) -> None:
+    columns, change, unlike = FILLS[case]
+    rows(followed.source, "SET timestamp = 1799999999.1234574")
+    followed.run(f"CREATE TABLE t ({columns})")
+    rows(followed.source, "SET sql_log_bin = 0")
+    for connection, order in ((followed.source, (3, 1, 2)), (followed.target, (2, 3, 1))):
+        for number in order:
+            rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES ({number})")
+    rows(followed.source, "SET sql_log_bin = 1")
+    followed.run(f"ALTER TABLE t {change}")
+    assert bool(followed.unlike) == unlike
+    ours, theirs = (rows(one, f"SELECT * FROM {followed.schema}.t") for one in (followed.source, followed.target))
+    assert (sorted(map(str, ours)) != sorted(map(str, theirs))) == unlike
+
+
+def test_mysql_refuses_what_its_replicas_would_fill_with_other_values(followed: Followed) -> None:
+    followed.run("CREATE TABLE t (id INT PRIMARY KEY)")
+    for default in UNSAFE:
+        assert not followed.taken(f"ALTER TABLE t ADD c VARBINARY(99) DEFAULT ({default})"), default
+
+
 def test_default_collations_of_mariadb_are_taken_where_they_are_known(
     other_mariadb: OtherMariadbServer, mysql_target: MysqlServer, mysql_source: MysqlServer, schema: str
 ) -> None:

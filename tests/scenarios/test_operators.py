@@ -91,6 +91,41 @@ def test_another_statement_stands_in_for_it_once(
     assert operators(files) == [("replace", "applied")]
 
 
+def test_values_that_only_the_source_has_are_given_by_a_human(
+    files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    """Random values: a constant, or the same statement; numbers: the table copied again."""
+    task, t = str(files.task_path), f"{schema}.t"
+    target_server.run(f"ALTER TABLE {t} DROP COLUMN mine")
+    refused = f"ALTER TABLE {t} ADD c CHAR(36) NOT NULL DEFAULT (UUID())"
+    source_server.run(refused, f"INSERT INTO {t} (id, v) VALUES (2, 'two')")
+    before = target_server.query(f"SHOW CREATE TABLE {t}")
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "DDL-034" and "fills c of rows" in str(error)
+    assert target_server.query(f"SHOW CREATE TABLE {t}") == before
+    assert ("open",) not in target_server.query(f"SELECT state FROM `{files.meta}`.`{files.name}_apply_batch`")
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {t} ADD c CHAR(36) NOT NULL DEFAULT 'none'")
+    go_on(files, spark)
+    ((first,), (second,)) = target_server.query(f"SELECT c FROM {t} ORDER BY id")
+    assert first == "none" and [(second,)] == source_server.query(f"SELECT c FROM {t} WHERE id = 2")
+    target_server.run(f"UPDATE {t} SET c = '' WHERE id = 1")
+    source_server.run(f"UPDATE {t} SET c = '' WHERE id = 1")
+    bare = f"ALTER TABLE {t} DROP PRIMARY KEY"
+    source_server.run(bare, f"ALTER TABLE {t} ADD n INT AUTO_INCREMENT PRIMARY KEY")
+    source_server.run(f"UPDATE {t} SET v = 'behind' WHERE n = 2")
+    error = stopped_run(files, spark)
+    assert getattr(error, "code", "") == "DDL-034" and "fills n of rows" in str(error)
+    (created,) = source_server.query(f"SHOW CREATE TABLE {t}")
+    kept = ", ".join(str(row) for row in source_server.query(f"SELECT id, v, c, n FROM {t}"))
+    target_server.run(f"DROP TABLE {t}", f"USE {schema}", created[1], f"INSERT INTO {t} VALUES {kept}")
+    ctl("binlog", "skip", task, "-s", "s1")
+    files = replace(files, syncer={"safe-mode": True}).write()
+    source_server.run(f"INSERT INTO {t} (id, v) VALUES (3, 'three')")
+    go_on(files, spark)
+    assert_equal([(source_server, TableName(schema, "t"))], (target_server, TableName(schema, "t")))
+    assert operators(files) == [("replace", "applied"), ("skip", "applied")]
+
+
 def test_statements_are_run_before_it(
     files: TaskFiles, spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str
 ) -> None:

@@ -20,11 +20,11 @@ _MANY_SCHEMAS = 254
 _ALTER_NUMBERED = 4 | 8
 
 # Bytes of the status variables whose length is fixed, by code.
-_FLAGS2, _SQL_MODE, _CHARSET, _TIME_ZONE, _CHARSET_DATABASE, _MICROSECONDS = 0, 1, 4, 5, 8, 13
+_FLAGS2, _SQL_MODE, _AUTO_INCREMENT, _CHARSET, _TIME_ZONE, _CHARSET_DATABASE, _MICROSECONDS = 0, 1, 3, 4, 5, 8, 13
 _EXPLICIT_DEFAULTS, _DEFAULT_COLLATION, _HRNOW = 16, 18, 128
 _LENGTHS = {
-    _FLAGS2: 4, _SQL_MODE: 8, 3: 4, _CHARSET: 6, 7: 2, _CHARSET_DATABASE: 2, 9: 8, 10: 4, _MICROSECONDS: 3,
-    _EXPLICIT_DEFAULTS: 1, 17: 8, _DEFAULT_COLLATION: 2, 19: 1, 20: 1, 21: 1, _HRNOW: 3, 129: 8,
+    _FLAGS2: 4, _SQL_MODE: 8, _AUTO_INCREMENT: 4, _CHARSET: 6, 7: 2, _CHARSET_DATABASE: 2, 9: 8, 10: 4,
+    _MICROSECONDS: 3, _EXPLICIT_DEFAULTS: 1, 17: 8, _DEFAULT_COLLATION: 2, 19: 1, 20: 1, 21: 1, _HRNOW: 3, 129: 8,
 }  # fmt: skip
 _CATALOG, _CATALOG_NZ, _INVOKER, _SCHEMAS, _GTID_FLAGS, _COLLATIONS, _PADDING = 2, 6, 11, 12, 130, 131, 255
 
@@ -55,7 +55,8 @@ class Query:
     doesn't log them are `database_collation`, `utf8mb4_collation` (MySQL 8's default collation of utf8mb4),
     `charset_collations` (those that MariaDB's character_set_collations names) and `explicit_defaults` (MySQL's
     explicit_defaults_for_timestamp); `time_zone` is None where the statement doesn't depend on it. `error_code` is
-    what the statement failed with on the source after it had done part of its work.
+    what the statement failed with on the source after it had done part of its work. `auto_increment` is increment and
+    offset of the numbers that it gives.
     """
 
     schema: str
@@ -72,6 +73,7 @@ class Query:
     explicit_defaults: bool | None = None
     time_zone: str | None = None
     microseconds: int | None = None
+    auto_increment: tuple[int, int] = (1, 1)
 
     @property
     def foreign_key_checks(self) -> bool:
@@ -113,7 +115,13 @@ def read_query(body: bytes) -> Query:
         explicit_defaults=bool(status[_EXPLICIT_DEFAULTS][0]) if _EXPLICIT_DEFAULTS in status else None,
         time_zone=_utf8(status[_TIME_ZONE], "time zone") if status.get(_TIME_ZONE) else None,
         microseconds=_number(status.get(_MICROSECONDS, status.get(_HRNOW))),
+        auto_increment=_pair(status.get(_AUTO_INCREMENT)),
     )
+
+
+def _pair(value: bytes | None) -> tuple[int, int]:
+    first, second = (1, 1) if value is None else unpack_from("<HH", value)
+    return first, second
 
 
 def _status(block: bytes) -> dict[int, bytes]:

@@ -91,6 +91,8 @@ class Context:
         where: source and position, for errors.
         default_collations: ids of the collations that are the defaults of their character sets in that session, where
             they are not those that the server was built with.
+        auto_increment: the numbers that it gives: `auto_increment_increment` and `auto_increment_offset`.
+        by_tool: whether a tool of online DDL ran it on a copy that it filled itself (`ddl.online`).
     """
 
     schema: str = ""
@@ -105,6 +107,8 @@ class Context:
     lower_case_names: bool = False
     where: Where = field(default_factory=Where)
     default_collations: tuple[int, ...] = ()
+    by_tool: bool = False
+    auto_increment: tuple[int, int] = (1, 1)
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -140,7 +144,9 @@ class Context:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Context:
         collations = tuple(form.get("default_collations", ()))
-        return cls(**{**form, "where": Where(**form["where"]), "default_collations": collations})
+        step, offset = form.get("auto_increment", (1, 1))
+        read = {"where": Where(**form["where"]), "default_collations": collations, "auto_increment": (step, offset)}
+        return cls(**{**form, **read})
 
 
 def mariadb_flags(query: Query) -> dict[str, Any]:

@@ -1,55 +1,135 @@
-"""What ADD COLUMN puts into rows that are there already: the same at each run, or what only that run gives.
+"""What an ALTER TABLE puts into rows that are there already: the same at each run, or what only that run gives.
 
-| the new column | the rows get |
-|---|---|
-| no DEFAULT, a constant, an expression over other columns | the same wherever the statement is run |
-| DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the run, which is another one for each of several shards |
-| DEFAULT UUID(), RAND(), NEXTVAL(…), CURRENT_USER() | what nobody can tell |
-| AUTO_INCREMENT | numbers by the order in which the run meets the rows |
+| the new column | the rows get | in a session with the event's time |
+|---|---|---|
+| no DEFAULT, a constant, an expression over other columns | the same wherever the statement is run | the same |
+| DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the run: another one for each of several shards | the same |
+| the same, filled by a tool of online DDL | the time at which the tool copied the row | another |
+| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | what nobody can tell | another |
+| AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
 """
 
 from __future__ import annotations
 
+import re
+
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.intent import Step
-from unshard.ddl.lex import TokenKind, tokens
+from unshard.ddl.lex import Token, tokens
+from unshard.ddl.modified import named_column
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Kind
+from unshard.model.table import Index, Table, quote_name
 from unshard.mysql.defaults import column_lines, computed_default
+
+_OF_THE_EVENT = frozenset(
+    {
+        "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "UNIX_TIMESTAMP", "CURDATE", "CURRENT_DATE",
+        "CURTIME", "CURRENT_TIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+    }
+)  # fmt: skip
+"""The time of the statement, which an event tells."""
 
 _OF_THE_RUN = frozenset(
     {
-        "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "UNIX_TIMESTAMP", "CURDATE",
-        "CURRENT_DATE", "CURTIME", "CURRENT_TIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
-        "UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES",
+        "SYSDATE", "UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES", "ENCRYPT",
         "NEXTVAL", "LASTVAL", "NEXT", "PREVIOUS", "LAST_INSERT_ID", "ROW_COUNT", "FOUND_ROWS",
         "CONNECTION_ID", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_ROLE",
         "DATABASE", "SCHEMA", "VERSION",
     }
 )  # fmt: skip
 
+_PARTITIONS = re.compile(r"\bPARTITION BY\b.*", re.DOTALL | re.IGNORECASE)
+
 
 def filled_by_the_run(step: Step) -> tuple[str, ...]:
     """The columns that the step adds and fills with what is not the same at another run of it. Pure."""
+    words = _OF_THE_RUN | _OF_THE_EVENT
+    return tuple(name for name, line in _added(step).items() if _is_numbered(line) or _computes_with(line, words))
+
+
+def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
+    """The columns that the step adds and fills with other values than the source has; AUTO_INCREMENT aside. Pure."""
+    words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
+    return tuple(name for name, line in _added(step).items() if _computes_with(line, words))
+
+
+def numbered(step: Step) -> tuple[str, str] | None:
+    """The column that the step makes AUTO_INCREMENT; in SQL, the rows that get a number by it ("" for all). Pure."""
+    for name, line in _added(step).items():
+        if _is_numbered(line):
+            return name, ""
+    before, _ = _columns(step)
+    for body in _parts(step):
+        old = named_column(body)
+        if old is not None and any(token.word in ("AUTO_INCREMENT", "SERIAL") for token in body):
+            if _is_numbered(before.get(old.lower(), "")):
+                return None
+            return old, f"{quote_name(old)} IS NULL OR {quote_name(old)} = 0"
+    return None
+
+
+def same_order(one: Table, other: Table) -> bool:
+    """Whether two tables with the same rows have them in the same order when an ALTER walks through them. Pure."""
+    if not _clustered(one) or _clustered(one) != _clustered(other) or _partitions(one) != _partitions(other):
+        return False
+    names = {name for index in _clustered(one) for name in index.columns}
+    ways = [[(table.column(name).collation, table.column(name).members) for name in names] for table in (one, other)]
+    return ways[0] == ways[1] and all("ENGINE=INNODB" in table.create_sql.upper() for table in (one, other))
+
+
+def _clustered(table: Table) -> list[Index]:
+    """The keys of which InnoDB takes the first one, in which it keeps the rows; none where it makes one of its own."""
+    whole = [index for index in table.unique_keys if not any(index.prefixes)]
+    nullable = {column.name for column in table.columns if column.nullable}
+    known = {column.name for column in table.columns}  # a key over an expression has a part without a name
+    fit = [index for index in whole if known.issuperset(index.columns) and nullable.isdisjoint(index.columns)]
+    return [index for index in table.unique_keys if index.primary] or fit
+
+
+def _partitions(table: Table) -> str:
+    found = _PARTITIONS.search(table.create_sql)
+    return "".join(found[0].split()) if found else ""
+
+
+def _added(step: Step) -> dict[str, str]:
+    """By column that the step adds, what the structure behind it says."""
     if step.kind is not Kind.ALTER_TABLE:
-        return ()
-    ddl = classify_ddl(step.statement, step.context)
-    named = {
-        token.value.lower()
-        for part in alter_parts(ddl)
-        if any(action.startswith("ADD ") for action in part.actions)
-        for token in tokens_of(part.text, part.context)
-        if token.kind in (TokenKind.WORD, TokenKind.NAME)
-    }
-    before, after = (column_lines(texts.get(ddl.tables[0].quoted) or "") for texts in (step.before, step.after))
-    had = {name.lower() for name in before}
-    new = {name: line for name, line in after.items() if name.lower() not in had and name.lower() in named}
-    return tuple(name for name, line in new.items() if _differs(line))
+        return {}
+    before, after = _columns(step)
+    added = {}
+    for body in _parts(step):
+        if body[0].word != "ADD":
+            continue
+        rest = [token for token in body[1:] if token.word != "COLUMN" and not token.is_symbol("(")]
+        conditional = [token.word for token in rest[:3]] == ["IF", "NOT", "EXISTS"]
+        name = rest[3 if conditional else 0].value
+        if name.lower() in after and not (conditional and name.lower() in before):
+            added[name] = after[name.lower()]
+    return added
 
 
-def _differs(line: str) -> bool:
-    if any(token.word == "AUTO_INCREMENT" for token in tokens(line)):
-        return True
+def _parts(step: Step) -> list[list[Token]]:
+    """The words of each operation of an ALTER."""
+    if step.kind is not Kind.ALTER_TABLE:
+        return []
+    found = alter_parts(classify_ddl(step.statement, step.context))
+    bodies = ([t for t in tokens_of(part.text, part.context) if t.start >= (part.parts_at or 0)] for part in found)
+    return [body for body in bodies if len(body) > 1]
+
+
+def _columns(step: Step) -> tuple[dict[str, str], dict[str, str]]:
+    """By column in lower case, what the structures before and behind say."""
+    table = classify_ddl(step.statement, step.context).tables[0].quoted
+    before, after = (column_lines(texts.get(table) or "") for texts in (step.before, step.after))
+    return {name.lower(): line for name, line in before.items()}, {n.lower(): line for n, line in after.items()}
+
+
+def _is_numbered(line: str) -> bool:
+    return any(token.word == "AUTO_INCREMENT" for token in tokens(line))
+
+
+def _computes_with(line: str, words: frozenset[str]) -> bool:
     default = computed_default(line)
-    return default is not None and any(token.word in _OF_THE_RUN for token in tokens(default))
+    return default is not None and any(token.word in words for token in tokens(default))

@@ -140,5 +140,5 @@ class OnlineDdl:
 
 def _on_table(kept: Kept, ghost: TableName, table: TableName, where: Where) -> Ddl:
     """A kept statement in the name of the table that the ghost becomes at `where`."""
-    ddl = classify_ddl(kept.sql, replace(kept.context, where=where))
+    ddl = classify_ddl(kept.sql, replace(kept.context, where=where, by_tool=True))
     return routed(ddl, lambda name: table if name == ghost else name, lambda schema: schema)

@@ -296,6 +296,17 @@ DDL |= {
         "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and give it in other names, or run it on "
         "the target by hand and leave the statement out, `unshard ctl binlog skip` with the same place",
     ),
+    "DDL-034": Entry(
+        "the statement fills {columns} of rows that are there already with what its run on the source alone gave (a"
+        " random value, a number by the order of rows, the time at which a tool copied a row); on the target they would"
+        " get other values: {statement}",
+        "give a statement without that, `unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE"
+        " ...'`: add the column with a constant or no default, then set the default and copy the values of those rows"
+        " by hand. Or, as for AUTO_INCREMENT, copy the table again: make it on the target what the source has now,"
+        " leave the statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start with"
+        " `safe-mode: true` under `syncers`. The same statement as it is, given to `replace`, is run: where"
+        " nobody needs those values. Rows that are written behind the statement come with their values in any case",
+    ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",
         "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "

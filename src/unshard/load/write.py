@@ -19,6 +19,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 from unshard.target.gate import Gate
+from unshard.target.writer import list_all_warnings
 
 Result = TypeVar("Result")
 OnDuplicate = Literal["error", "replace", "ignore"]
@@ -35,7 +36,7 @@ SESSION = {
 the load where leniency would change a value."""
 
 TOO_LARGE = "TARGET-007"
-_DUPLICATE, _CUT, _NO_PRIVILEGE = 1062, 1265, 1227
+_DUPLICATE, _CUT = 1062, 1265
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
 
@@ -170,7 +171,8 @@ class Writer:
             self._open = connect(self._endpoint, "target", patience_seconds=ROWS_SECONDS)
             rows(self._open, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
             rows(self._open, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            _list_all_warnings(self._open)
+            with self._open.cursor() as cursor:
+                list_all_warnings(cursor)
             ((packet,),) = rows(self._open, "SELECT @@max_allowed_packet")
             self._packet = int(packet)
         wanted = (destination.file, destination.settings)
@@ -181,15 +183,6 @@ class Writer:
                 self._open.query(setting)
             self._prepared_for = wanted
         return self._open
-
-
-def _list_all_warnings(connection: Any) -> None:
-    """As many as an INSERT may have. MySQL asks for SESSION_VARIABLES_ADMIN; without it `_judge` sees some of many."""
-    try:
-        rows(connection, "SET @@session.max_error_count = 65535")
-    except MySQLdb.Error as error:
-        if error.args[0] != _NO_PRIVILEGE:
-            raise
 
 
 def _judge(connection: Any, destination: Destination, on_duplicate: OnDuplicate) -> None:

@@ -16,9 +16,7 @@ key where the shards don't; and one that fills rows with what only its own run g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from unshard.ddl.ahead import left_to_run
 from unshard.ddl.context import Context
@@ -32,12 +30,12 @@ from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import ShardError, Where
-from unshard.model.table import TableName
-from unshard.mysql.connection import rows
+from unshard.model.table import Table
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
+from unshard.sync.fills import has_rows, refuse_unlike_fills
 from unshard.sync.journal import Journal
 from unshard.target.operators import Op, Operator
 
@@ -86,18 +84,21 @@ def statements_for(
 
 
 def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, journal: Journal) -> None:
-    """Raises ShardError SHARD-036 where rows of several shards would get what none of them has."""
+    """Raises ShardError SHARD-036 where rows of several shards would get what none of them has.
+
+    And DdlError DDL-034 as `refuse_unlike_fills` where the target table has one source table.
+    """
+    assert group.ready is not None
+    if not keeper.several:
+        before = group.ready.payload["before"]
+        refuse_unlike_fills(intent, lambda _: Table.from_dict(before) if before else None, journal)
+        return
     columns = [name for step in intent.steps for name in filled_by_the_run(step)]
-    if columns and keeper.several and journal.on_target(lambda c: _has_rows(c, group.target)):
+    if columns and journal.on_target(lambda c: has_rows(c, group.target)):
         where = Where(group.source, str(group.target), intent.position_begin)
         cause = "; ".join(step.statement for step in intent.steps)[:500]
         values = {"target": str(group.target), "columns": ", ".join(columns)}
         raise ShardError("SHARD-036", where, cause, values)
-
-
-def _has_rows(connection: Any, target: TableName) -> bool:
-    found: Sequence[Any] = rows(connection, f"SELECT 1 FROM {target.quoted} LIMIT 1")
-    return bool(found)
 
 
 def statements_of(item: DdlItem) -> tuple[Ddl, ...]:

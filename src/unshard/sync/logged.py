@@ -34,6 +34,7 @@ def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> 
         collation_server=query.server_collation,
         mariadb=traits.mariadb,
         **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
+        auto_increment=query.auto_increment,
         lower_case_names=traits.lower_case_names,
         where=where,
     )

@@ -29,6 +29,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
+from unshard.sync.fills import refuse_unlike_fills
 from unshard.sync.follow import Ddl
 from unshard.sync.group_ddl import operator_for, refuse_fills, statements_for
 from unshard.sync.journal import Also, Journal, nothing
@@ -149,6 +150,8 @@ class Statements:
             wanted = self._reader.own(work, where, self.after, unlocked=unlocked, sharded=sharded)
             self._refuse_sharding(wanted.found, journal)
             ready = self._prepared(work, wanted.found, self.rules, journal)
+            if ready.intent is not None:
+                refuse_unlike_fills(ready.intent, partial(self._upstream, wanted.found), journal)
         else:
             wanted, ready = self._operated(work, where, operator, journal, unlocked=unlocked)
             journal.used = {operator.number: wanted.note or "; ".join(operator.sqls) or "left out"}
@@ -280,6 +283,11 @@ class Statements:
         names = upstream_names(found)
         intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared, tuple(statements))
+
+    def _upstream(self, found: Sequence[Piece], target: TableName) -> Table | None:
+        """The first table of the pieces that is `target` there, as it is before them."""
+        names = (name for piece in found for name in piece.ddl.tables)
+        return next((self.tracker.get(name) for name in names if self.rules.route(name) == target), None)
 
     def finish(self, batch: OpenBatch, journal: Journal) -> None:
         """Bring a statement to its end that an earlier process left open."""

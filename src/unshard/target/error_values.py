@@ -20,8 +20,6 @@ _CHANGED = frozenset({1048, 1264, CUT, 1366, 1406})
 _DEPRECATED = 1287
 """MySQL's word on VALUES(column)."""
 
-_MOST_WARNINGS = 65535
-
 
 class Answer(NamedTuple):
     """What the server says of a text: rows found and warnings, of all of its statements; `info` (mysql_info) of the
@@ -45,10 +43,14 @@ def query(connection: Any, sql: bytes) -> Answer:
 
 def changed_value(connection: Any) -> str:
     """What the server says of a value that the statement before stored as another one, though the session is strict:
-    digits or blanks that it cut off. "" where it did not."""
+    digits or blanks that it cut off. "" where it did not. Where it lists too few of its warnings to tell, that."""
+    count = connection.warning_count()  # before SHOW WARNINGS, which has none of its own
     with connection.cursor() as cursor:
         cursor.execute("SHOW WARNINGS")
-        return next((f"{number}: {text}" for _, number, text in cursor.fetchall() if int(number) in _CHANGED), "")
+        listed = cursor.fetchall()
+    changed = (f"{number}: {text}" for _, number, text in listed if int(number) in _CHANGED)
+    untold = f"{count} warnings, and the server lists {len(listed)}: raise max_error_count on the target"
+    return next(changed, untold if len(listed) < count else "")
 
 
 def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> Answer | None:
@@ -57,20 +59,20 @@ def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str])
     None where the server would change any other value: the caller rolls its transaction back. Called within one.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT @@sql_mode, @@max_error_count")
-        ((modes, most),) = cursor.fetchall()
+        cursor.execute("SELECT @@sql_mode")
+        ((modes,),) = cursor.fetchall()
         lenient = ",".join(
             mode for mode in modes.split(",") if not mode.startswith("STRICT_") and mode != "TRADITIONAL"
         )
-        setting = "SET SESSION sql_mode = %s, max_error_count = %s"
-        cursor.execute(setting, (lenient, _MOST_WARNINGS))
+        setting = "SET SESSION sql_mode = %s"
+        cursor.execute(setting, (lenient,))
         try:
             answer = query(connection, sql)
             count = connection.warning_count()
             cursor.execute("SHOW WARNINGS")
             warnings = cursor.fetchall()
         finally:
-            cursor.execute(setting, (modes, most))
+            cursor.execute(setting, (modes,))
     allowed = {name.lower() for name in enums}
     changed = [(number, text) for _, number, text in warnings if number != _DEPRECATED]
     fine = all(number == CUT and _column(text) in allowed for number, text in changed)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import MySQLdb
+
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect
 
 WRITE_SESSION = {
@@ -18,6 +20,7 @@ invalid dates and id 0 pass; and a digit that is cut off is told (it is no more 
 
 
 _PACKET_HEAD = 64
+_NO_PRIVILEGE = 1227
 _packets: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
@@ -28,9 +31,20 @@ def writer(endpoint: Endpoint, patience_seconds: int = ROWS_SECONDS) -> Any:
     connection = connect(ours, "target", patience_seconds=patience_seconds)
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        list_all_warnings(cursor)
         cursor.execute("SELECT @@max_allowed_packet")
         ((_packets[connection],),) = cursor.fetchall()
     return connection
+
+
+def list_all_warnings(cursor: Any) -> None:
+    """Have SHOW WARNINGS list all that a statement may have. MySQL asks for SESSION_VARIABLES_ADMIN: without it the
+    session stays as it is, and the reader has to compare the list with the count."""
+    try:
+        cursor.execute("SET @@session.max_error_count = 65535")
+    except MySQLdb.Error as error:
+        if error.args[0] != _NO_PRIVILEGE:
+            raise
 
 
 def packet_limit(connection: Any) -> int:
