@@ -39,6 +39,7 @@ def test_a_query_of_mariadb() -> None:
     assert query.sql_mode == 1411383296
     assert (query.client_charset, query.connection_collation, query.server_collation) == (33, 45, 8)
     assert (query.time_zone, query.database_collation, query.microseconds) == ("+03:00", 28, 0x030201)
+    assert query.auto_increment == (2, 1)
 
 
 def test_a_query_of_mysql_8() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -88,35 +89,37 @@ def test_now_is_the_time_of_the_event(followed: Followed) -> None:
 
 
 KEYED, BARE = "id INT PRIMARY KEY, v INT, at TIMESTAMP(6) NULL", "id INT, v INT, at TIMESTAMP(6) NULL"
-FILLS: dict[str, tuple[str, str, bool]] = {
-    "a constant": (KEYED, "ADD c INT NOT NULL DEFAULT 7", False),
-    "another column": (KEYED, "ADD c INT DEFAULT (id + 1)", False),
-    "NOW(6)": (KEYED, "ADD c DATETIME(6) DEFAULT NOW(6), ADD d TIMESTAMP(6) NOT NULL DEFAULT NOW(6)", False),
-    "NOW()": (BARE, "ADD c DATETIME NOT NULL DEFAULT NOW()", False),
-    "UNIX_TIMESTAMP()": (KEYED, "ADD c DECIMAL(20,6) DEFAULT (UNIX_TIMESTAMP(NOW(6)))", False),
-    "CURDATE(), UTC_TIME()": (KEYED, "ADD c DATE DEFAULT (CURDATE()), ADD d TIME(6) DEFAULT (UTC_TIME(6))", False),
-    "SYSDATE()": (KEYED, "ADD c DATETIME(6) DEFAULT (SYSDATE(6))", True),
-    "UUID()": (KEYED, "ADD c CHAR(36) DEFAULT (UUID())", True),
-    "UUID(), IF NOT EXISTS": (KEYED, "ADD COLUMN IF NOT EXISTS (c CHAR(36) DEFAULT (UUID()))", True),
-    "UUID(), there already": (KEYED, "ADD COLUMN IF NOT EXISTS v CHAR(36) DEFAULT (UUID()), ADD e INT", False),
-    "UUID(), in place of another": (KEYED, "DROP COLUMN v, ADD v CHAR(36) DEFAULT (UUID())", True),
-    "UUID(), by SET DEFAULT": (KEYED, "ALTER COLUMN v SET DEFAULT (UUID_SHORT())", False),
-    "UUID_SHORT()": (KEYED, "ADD c BIGINT UNSIGNED DEFAULT (UUID_SHORT())", True),
-    "RAND()": (KEYED, "ADD c DOUBLE DEFAULT (RAND())", True),
-    "CONNECTION_ID()": (KEYED, "ADD c BIGINT DEFAULT (CONNECTION_ID())", True),
-    "DATABASE()": (KEYED, "ADD c VARCHAR(64) DEFAULT (DATABASE())", True),
-    "NEXT VALUE FOR": (KEYED, "ADD c BIGINT DEFAULT (NEXT VALUE FOR s)", True),
-    "NULL to a time": (KEYED, "MODIFY at TIMESTAMP(6) NOT NULL", False),
-    "NULL to a default": (KEYED, "MODIFY v INT NOT NULL DEFAULT 5", False),
-    "STORED": (KEYED, "ADD c INT AS (id * 2) STORED", False),
-    "AUTO_INCREMENT by a key": (KEYED, "ADD c INT NOT NULL AUTO_INCREMENT, ADD KEY (c)", False),
-    "AUTO_INCREMENT, another key": (KEYED, "DROP PRIMARY KEY, ADD c INT AUTO_INCREMENT PRIMARY KEY", False),
-    "AUTO_INCREMENT without a key": (BARE, "ADD c INT AUTO_INCREMENT PRIMARY KEY FIRST", True),
-    "AUTO_INCREMENT without a key, in place of another": (BARE, "DROP id, ADD id INT AUTO_INCREMENT PRIMARY KEY", True),
-    "AUTO_INCREMENT of a column": (KEYED, "MODIFY id INT AUTO_INCREMENT", False),
-    "AUTO_INCREMENT of NULL": (BARE, "MODIFY v INT NOT NULL AUTO_INCREMENT, ADD KEY (v)", True),
-    "AUTO_INCREMENT of NULL, renamed": (BARE, "CHANGE v w INT NOT NULL AUTO_INCREMENT, ADD KEY (w)", True),
-    "AUTO_INCREMENT of numbers": (BARE, "CHANGE id n INT NOT NULL AUTO_INCREMENT, ADD KEY (n)", False),
+FILLS: dict[str, tuple[str, str, str]] = {
+    "of the event": (
+        KEYED,
+        "ADD (a INT NOT NULL DEFAULT 7, b INT DEFAULT (id + 1), c DATETIME(6) DEFAULT NOW(6)),"
+        " ADD d DATETIME DEFAULT NOW(), ADD e TIMESTAMP(6) NOT NULL DEFAULT NOW(6),"
+        " ADD f DECIMAL(20,6) DEFAULT (UNIX_TIMESTAMP(NOW(6))),"
+        " ADD g DATE DEFAULT (CURDATE()), ADD h TIME(6) DEFAULT (UTC_TIME(6)), ADD i INT AS (id * 2) STORED",
+        "",
+    ),
+    "of the run": (
+        KEYED,
+        "ADD a DATETIME(6) DEFAULT (SYSDATE(6)), ADD (b CHAR(36) DEFAULT (UUID()), c BIGINT DEFAULT (UUID_SHORT())),"
+        " ADD d DOUBLE DEFAULT (RAND()), ADD e BIGINT DEFAULT (CONNECTION_ID()), ADD f CHAR(64) DEFAULT (DATABASE()),"
+        " ADD g VARBINARY(9) DEFAULT (RANDOM_BYTES(9)), ADD h BIGINT DEFAULT (NEXT VALUE FOR {schema}.s),"
+        " ADD i BIGINT DEFAULT (@@pseudo_thread_id), ADD j CHAR(9) DEFAULT (@x)",
+        "abcdefghij",
+    ),
+    "names": (
+        KEYED,
+        "DROP v, ADD v CHAR(36) DEFAULT (UUID()), ADD COLUMN IF NOT EXISTS (C CHAR(36) DEFAULT (UUID())),"
+        " ADD COLUMN IF NOT EXISTS at CHAR(36) DEFAULT (UUID()), ADD b CHAR(9) DEFAULT 'UUID()' COMMENT 'x'",
+        "vC",
+    ),
+    "NULL": (KEYED, "MODIFY at TIMESTAMP(6) NOT NULL, MODIFY v INT NOT NULL DEFAULT 5", ""),
+    "a default alone": (KEYED, "ALTER v SET DEFAULT (UUID_SHORT())", ""),
+    "numbers by a key": (KEYED, "ADD c INT NOT NULL AUTO_INCREMENT, ADD KEY (c)", ""),
+    "numbers by the key before": (KEYED, "DROP PRIMARY KEY, ADD c INT AUTO_INCREMENT PRIMARY KEY", ""),
+    "numbers without a key": (BARE, "ADD c INT AUTO_INCREMENT PRIMARY KEY", "c"),
+    "numbers in place of others": (BARE, "DROP v, ADD v INT AUTO_INCREMENT PRIMARY KEY", "v"),
+    "numbers for NULL": (BARE, "CHANGE v w INT NOT NULL AUTO_INCREMENT, ADD KEY (w)", "w"),
+    "numbers that are there": (BARE, "MODIFY id INT NOT NULL AUTO_INCREMENT, ADD KEY (id)", ""),
 }
 
 
@@ -125,15 +128,13 @@ def test_what_old_rows_get_is_foretold(followed: Followed, case: str) -> None:
     columns, change, unlike = FILLS[case]
     followed.run(f"CREATE TABLE t ({columns})")
     rows(followed.source, "SET sql_log_bin = 0")
-    for connection, order, start in ((followed.source, (3, 1, 2), 1), (followed.target, (2, 3, 1), 100)):
+    for connection, values, start in ((followed.source, "(3), (1), (2)", 1), (followed.target, "(2), (3), (1)", 100)):
         rows(connection, f"CREATE SEQUENCE {followed.schema}.s START {start}")
-        for number in order:
-            rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES ({number})")
-    rows(followed.source, "SET sql_log_bin = 1, sql_mode = ''")
-    followed.run(f"ALTER TABLE t {change}")
-    assert bool(followed.unlike) == unlike
-    ours, theirs = (rows(one, f"SELECT * FROM {followed.schema}.t") for one in (followed.source, followed.target))
-    assert (sorted(map(str, ours)) != sorted(map(str, theirs))) == unlike
+        rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES {values}")
+    rows(followed.source, "SET sql_log_bin = 1, sql_mode = '', @x = 'x'")
+    followed.run(f"ALTER TABLE t {change.format(schema=followed.schema)}")
+    assert unlike_columns(followed) == list(unlike)
+    assert [name.replace("w", "v") for name in unlike] == list(followed.unlike)
 
 
 def test_numbers_in_other_steps_are_foretold(followed: Followed) -> None:
@@ -142,8 +143,22 @@ def test_numbers_in_other_steps_are_foretold(followed: Followed) -> None:
         rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES (1), (2)")
     rows(followed.source, "SET auto_increment_increment = 3, auto_increment_offset = 2")
     followed.run("ALTER TABLE t ADD c INT AUTO_INCREMENT, ADD KEY (c)")
-    assert followed.unlike == ("c",)
-    assert rows(followed.source, f"SELECT c FROM {followed.schema}.t ORDER BY id") == ((2,), (5,))
+    assert unlike_columns(followed) == ["c"] == list(followed.unlike)
+
+
+def unlike_columns(followed: Followed) -> list[str]:
+    """Those of `t` that have other values at both ends, beside those of the first column."""
+    ours, theirs = (_by_column(connection, followed.schema) for connection in (followed.source, followed.target))
+    assert ours.keys() == theirs.keys()
+    return [name for name, values in ours.items() if values != theirs[name]]
+
+
+def _by_column(connection: Any, schema: str) -> dict[str, list[tuple[str, str]]]:
+    rows(connection, "SET time_zone = '+00:00'")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {schema}.t")
+        names, found = [column[0] for column in cursor.description], cursor.fetchall()
+    return {name: sorted((str(row[0]), str(row[at])) for row in found) for at, name in enumerate(names)}
 
 
 def test_tables_without_rows_are_filled_with_nothing(followed: Followed) -> None:
@@ -156,11 +171,10 @@ def test_each_microsecond_of_now_arrives(followed: Followed) -> None:
     followed.run(f"CREATE TABLE t ({KEYED})")
     for connection in (followed.source, followed.target):
         rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES (1)")
-    for number, fraction in enumerate(("000001", "123457", "219999", "333333", "500000", "777781", "999999")):
+    for number, fraction in enumerate(("000001", "123457", "219999", "999999")):
         rows(followed.source, f"SET timestamp = 1799999999.{fraction}4")
         followed.run(f"ALTER TABLE t ADD c{number} DATETIME(6) DEFAULT NOW(6)")
-    ours, theirs = (rows(one, f"SELECT * FROM {followed.schema}.t") for one in (followed.source, followed.target))
-    assert str(ours) == str(theirs)
+    assert unlike_columns(followed) == []
 
 
 def test_the_default_schema_and_its_character_set(followed: Followed) -> None:

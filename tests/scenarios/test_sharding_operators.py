@@ -69,6 +69,25 @@ def test_what_only_one_run_gives_is_filled_in_on_a_humans_word(shards: Shards, s
     assert [row for row in shards.merged_rows() if row[1] == "row 1"] == shards.expected()[1::2]
 
 
+def test_a_single_shard_has_its_own_time(
+    source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    shards = Shards(schema, {"s1": source_server}, target_server, tmp_path, tables=1)
+    task = str(shards.files().task_path)
+    with TaskRun(shards.files(), spark) as run:
+        run.catch_up()
+    shards.alter("s1", 0, "ADD COLUMN made DATETIME(6) NOT NULL DEFAULT NOW(6)")
+    shards.alter("s1", 0, "ADD COLUMN u CHAR(36) NOT NULL DEFAULT UUID()")
+    assert refused(shards, spark) == "DDL-034"
+    assert columns(shards) == ["id", "v", "made"]
+    ctl("binlog", "replace", task, "-s", "s1", f"ALTER TABLE {shards.at(0)} ADD COLUMN u CHAR(36) NOT NULL DEFAULT ''")
+    shards.insert("s1", 0, 1)
+    with TaskRun(shards.files(), spark) as run:
+        shards.wait_in_step(run)
+    rows = source_server.query(f"SELECT id, v, made, IF(v = 'row 0', '', u) FROM {shards.at(0)} ORDER BY id")
+    assert rows == shards.merged_rows()
+
+
 def test_a_statement_of_a_held_table_is_left_out(shards: Shards, spark: SparkSession) -> None:
     """Rows of before it are read again later with the structure that they were written to."""
     files = shards.files()

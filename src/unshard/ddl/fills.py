@@ -15,7 +15,7 @@ import re
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.intent import Step
+from unshard.ddl.intent import Step, Structures
 from unshard.ddl.lex import Token, tokens
 from unshard.ddl.modified import named_column
 from unshard.ddl.parse import classify_ddl
@@ -33,10 +33,11 @@ _OF_THE_EVENT = frozenset(
 
 _OF_THE_RUN = frozenset(
     {
-        "SYSDATE", "UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES", "ENCRYPT",
+        "SYSDATE", "UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES",
+        "ENCRYPT", "DES_ENCRYPT",
         "NEXTVAL", "LASTVAL", "NEXT", "PREVIOUS", "LAST_INSERT_ID", "ROW_COUNT", "FOUND_ROWS",
         "CONNECTION_ID", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_ROLE",
-        "DATABASE", "SCHEMA", "VERSION",
+        "DATABASE", "SCHEMA", "VERSION", "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
     }
 )  # fmt: skip
 
@@ -57,10 +58,12 @@ def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
 
 def numbered(step: Step) -> tuple[str, str] | None:
     """The column that the step makes AUTO_INCREMENT; in SQL, the rows that get a number by it ("" for all). Pure."""
+    if step.kind is not Kind.ALTER_TABLE:
+        return None
     for name, line in _added(step).items():
         if _is_numbered(line):
             return name, ""
-    before, _ = _columns(step)
+    before = {name.lower(): line for name, line in _columns(step, step.before).items()}
     for body in _parts(step):
         old = named_column(body)
         if old is not None and any(token.word in ("AUTO_INCREMENT", "SERIAL") for token in body):
@@ -97,33 +100,31 @@ def _added(step: Step) -> dict[str, str]:
     """By column that the step adds, what the structure behind it says."""
     if step.kind is not Kind.ALTER_TABLE:
         return {}
-    before, after = _columns(step)
-    added = {}
+    had = {name.lower() for name in _columns(step, step.before)}
+    after = _columns(step, step.after)
+    named = set()
     for body in _parts(step):
         if body[0].word != "ADD":
             continue
         rest = [token for token in body[1:] if token.word != "COLUMN" and not token.is_symbol("(")]
         conditional = [token.word for token in rest[:3]] == ["IF", "NOT", "EXISTS"]
-        name = rest[3 if conditional else 0].value
-        if name.lower() in after and not (conditional and name.lower() in before):
-            added[name] = after[name.lower()]
-    return added
+        name = rest[3 if conditional else 0].value.lower()
+        if not (conditional and name in had):
+            named.add(name)
+    return {name: line for name, line in after.items() if name.lower() in named}
 
 
 def _parts(step: Step) -> list[list[Token]]:
     """The words of each operation of an ALTER."""
-    if step.kind is not Kind.ALTER_TABLE:
-        return []
     found = alter_parts(classify_ddl(step.statement, step.context))
     bodies = ([t for t in tokens_of(part.text, part.context) if t.start >= (part.parts_at or 0)] for part in found)
     return [body for body in bodies if len(body) > 1]
 
 
-def _columns(step: Step) -> tuple[dict[str, str], dict[str, str]]:
-    """By column in lower case, what the structures before and behind say."""
+def _columns(step: Step, structures: Structures) -> dict[str, str]:
+    """By column of the step's table, what those structures say."""
     table = classify_ddl(step.statement, step.context).tables[0].quoted
-    before, after = (column_lines(texts.get(table) or "") for texts in (step.before, step.after))
-    return {name.lower(): line for name, line in before.items()}, {n.lower(): line for n, line in after.items()}
+    return column_lines(structures.get(table) or "")
 
 
 def _is_numbered(line: str) -> bool:
@@ -132,4 +133,7 @@ def _is_numbered(line: str) -> bool:
 
 def _computes_with(line: str, words: frozenset[str]) -> bool:
     default = computed_default(line)
-    return default is not None and any(token.word in words for token in tokens(default))
+    if default is None:
+        return False
+    found = tokens(default)
+    return any(token.word in words or token.is_symbol("@") for token in found)

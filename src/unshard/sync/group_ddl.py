@@ -94,7 +94,9 @@ def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, journ
         refuse_unlike_fills(intent, lambda _: Table.from_dict(before) if before else None, journal)
         return
     columns = [name for step in intent.steps for name in filled_by_the_run(step)]
-    if columns and journal.on_target(lambda c: has_rows(c, group.target)):
+    if not columns:
+        return
+    if journal.on_target(lambda c: has_rows(c, group.target)):
         where = Where(group.source, str(group.target), intent.position_begin)
         cause = "; ".join(step.statement for step in intent.steps)[:500]
         values = {"target": str(group.target), "columns": ", ".join(columns)}
