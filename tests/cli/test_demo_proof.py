@@ -28,7 +28,7 @@ def server() -> Iterator[MariadbServer]:
         booted.run(f"CREATE TABLE shop_1.orders_1 {TABLE}", f"CREATE TABLE shop.orders {TABLE}")
         with session(booted.endpoint, "target") as connection:
             MetaTables("dm_meta", "demo").create(connection)
-        booted.run("INSERT INTO dm_meta.demo_apply_partition VALUES ('source-1', 0, 1, 1, 0, 0)")
+        booted.run("INSERT INTO dm_meta.demo_apply_partition VALUES ('source-1', 0, 1, 1, 0, 0, 0, '')")
         booted.run(
             "INSERT INTO shop_1.orders_1 VALUES (1, 1, 'c', 'p'), (2, 2, 'c', 'p')",
             "UPDATE shop_1.orders_1 SET k = 3 WHERE id = 1",

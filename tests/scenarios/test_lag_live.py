@@ -20,6 +20,11 @@ def lag(run: TaskRun) -> float | None:
     return reading.sync.lag_seconds if reading.sync is not None else None
 
 
+def note(run: TaskRun) -> str:
+    (reading,) = run.crew.readings()
+    return reading.note
+
+
 def grows(run: TaskRun) -> None:
     """By a second and more, no quicker than time passes. A source that is slow to tell its clock blurs a reading."""
     begun, first = time.monotonic(), lag(run)
@@ -47,9 +52,13 @@ def test_lag_tells_the_truth(spark: SparkSession, target_server: MariadbServer, 
                 source.run(f"UPDATE {schema}.t SET v = 2")
                 wait_until(lambda: bool(lag(run)), "behind a stalled target")
                 grows(run)
+                wanted = f"a lock that connection {blocker.thread_id()} holds"
+                wait_until(lambda: wanted in note(run), "who stalls it", told=lambda: note(run))
+                assert f"`KILL {blocker.thread_id()}` in the target" in note(run)
             finally:
                 blocker.close()
             run.catch_up()
+            assert note(run) == ""
             wait_until(lambda: lag(run) == 0.0, "0 when it has caught up")
             (reading,) = run.crew.readings()
             assert reading.sync is not None and reading.sync.tables[f"{schema}.t"].updated == 1

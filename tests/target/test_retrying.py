@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Event, Thread
@@ -66,6 +67,7 @@ def test_a_lock_wait_is_waited_out_on_the_same_connection(server: MariadbServer,
     rows(other, "SELECT * FROM d.t WHERE id = 2 FOR UPDATE")
     before = rows(kept.get(), "SELECT CONNECTION_ID()")[0][0]
     tried = []
+    told: list[str] = []
 
     def operation(connection: Any) -> int:
         tried.append(1)
@@ -73,7 +75,8 @@ def test_a_lock_wait_is_waited_out_on_the_same_connection(server: MariadbServer,
             other.close()
         return add(connection, 1, 2)
 
-    assert on_target(kept, operation, WHERE) == before
+    assert on_target(kept, operation, WHERE, tell=told.append) == before
+    assert re.match(r"tried again since \d\d:\d\d:\d\d UTC, attempt 2, the last error: 1205: Lock wait", told[0])
     assert len(tried) >= 2
     assert counts(server) == [1, 1]
 

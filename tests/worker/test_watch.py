@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
 from threading import Event
 from typing import Any
 
@@ -9,8 +11,10 @@ import pytest
 
 from task_runs import wait_until
 from unshard.mysql.connection import Endpoint
+from unshard.sync.journal import Journal
+from unshard.target.meta import MetaTables
 from unshard.worker import watch
-from unshard.worker.watch import UpstreamWatch
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 
 def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +36,23 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
     assert source.look() is first
     slow.set()
     wait_until(lambda: source.look() is second, "the second answer")
+
+
+def test_what_holds_up_a_step_is_asked_of_no_short_one_and_shown_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "standstill", lambda *_: "connection 7 holds it")
+    monkeypatch.setattr(watch, "session", lambda *_, **__: nullcontext())
+    journal = Journal(Endpoint("h", 1, "u"), MetaTables("m", "t"), "s1", failed="tried again")
+    target = TargetWatch(journal.endpoint, journal)
+    now = time.monotonic()
+    assert target.note(now) == "", "it has just begun"
+    old, other = now - 2 * watch.SLOW_SECONDS, now - watch.SLOW_SECONDS
+    wait_until(lambda: target.note(old) == "tried again; connection 7 holds it", "told", told=lambda: target.note(old))
+    assert target.note(other) == "tried again"
+
+
+def test_a_target_that_is_away_is_told() -> None:
+    journal = Journal(Endpoint("127.0.0.1", 1, "u"), MetaTables("m", "t"), "s1")
+    target, begun = TargetWatch(journal.endpoint, journal), time.monotonic() - 2 * watch.SLOW_SECONDS
+    wait_until(
+        lambda: "can't be asked what holds it up: 2002" in target.note(begun), "told", told=lambda: target.note(begun)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from unshard.sync.throttle import Pacer
 from unshard.target.error_values import CUT, Answer, changed_value, query, query_with_error_values
 from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
-from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, owns
+from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.retrying import on_target
 from unshard.target.writer import KeptWriter, packet_limit
 
@@ -107,7 +108,7 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
         piece = waiting.pop()
         try:
             attempt = partial(_attempt, piece=piece, plan=plan, part=part, named=named)
-            ledger, end = _persisting(plan, part, _gated(attempt, plan.gate))
+            ledger, end = _told(plan, part, _gated(attempt, plan.gate))
         except _InDoubtError as doubt:
             KeptWriter(plan.target, part).drop()
             raise doubt.failure from doubt
@@ -153,6 +154,19 @@ def _with_seq(error: UnshardError, piece: Chunk, plan: BatchPlan, part: int) -> 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
     return on_target(KeptWriter(plan.target, part), operation, _where(plan))
+
+
+def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
+    """The same, with what is tried again left beside the receipt, where the status finds it."""
+    troubles: list[str] = []
+
+    def noted(connection: Any) -> T:
+        if troubles and plan.receipts:
+            with suppress(MySQLdb.Error):  # the operation meets the same trouble, and decides
+                note_trouble(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id, troubles[-1])
+        return operation(connection)
+
+    return on_target(KeptWriter(plan.target, part), noted, _where(plan), tell=troubles.append)
 
 
 def _gated(attempt: Callable[[Any], tuple[Ledger, int]], gate: Gate | None) -> Callable[[Any], tuple[Ledger, int]]:

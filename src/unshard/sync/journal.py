@@ -49,9 +49,10 @@ class Journal:
     `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
     `owed` is what the next move of the checkpoint adds to the ledger,
     `used` the operators, with a note on each, that it marks as applied. `order`: a master's, by which it claims; None
-    where a human starts the process. `waits`: for what it does, in words, for any thread to read. `attempts`: how often
+    where a human starts the process. `attempts`: how often
     an operation is tried; who has seen the target given up asks it once more, to put the end on record, and waits no
-    second time.
+    second time. For any thread to read: for what it `waits` and what has `failed` and is tried again, in words, and
+    its `session`'s number in the target, 0 for none.
     """
 
     endpoint: Endpoint
@@ -66,6 +67,8 @@ class Journal:
     used: dict[int, str] = field(default_factory=dict)
     attempts: int = ATTEMPTS
     waits: str = ""
+    failed: str = ""
+    session: int = 0
     order: receipts.Order | None = None
     _connection: Any = field(default=None, repr=False)
     _patience_seconds: int = ROWS_SECONDS
@@ -257,7 +260,10 @@ class Journal:
         if patience_seconds != self._patience_seconds:
             self.drop()
             self._patience_seconds = patience_seconds
-        return on_target(self, operation, Where(source=self.source), self.attempts)
+        try:
+            return on_target(self, operation, Where(source=self.source), self.attempts, self._tell_failed)
+        finally:
+            self.failed = ""
 
     def change(self, operation: Callable[[Any], T]) -> T:
         """Run `operation(connection)`, which changes structures in the target, as `on_target` does.
@@ -275,13 +281,14 @@ class Journal:
         """The connection, opened where there is none."""
         if self._connection is None:
             self._connection = writer(self.endpoint, self._patience_seconds)
+            self.session = self._connection.thread_id()
         return self._connection
 
     def drop(self) -> None:
         """Close the connection; the next operation opens another."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection, self.session = None, 0
 
     def in_one(self, write: Callable[[Any], None]) -> None:
         """One transaction of the source's owner."""
@@ -302,6 +309,9 @@ class Journal:
 
     def _tell(self, why: str) -> None:
         self.waits = why
+
+    def _tell_failed(self, words: str) -> None:
+        self.failed = words
 
     def _settle(self, cursor: Any) -> None:
         for number, note in self.used.items():

@@ -89,10 +89,14 @@ def _histogram(name: str) -> Histogram:
 
 @dataclass(slots=True)
 class Meter:
-    """Gathers a unit's figures. Written by the unit's thread, read by any."""
+    """Gathers a unit's figures. Written by the unit's thread, read by any.
+
+    `step_since`: when the step in hand began, on the monotonic clock.
+    """
 
     location: Location | None = None
     doing: str = "starting"
+    step_since: float = 0.0
     rows: int = 0
     batches: int = 0
     missing: int = 0

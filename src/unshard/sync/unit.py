@@ -212,6 +212,7 @@ class SyncUnit:
         logger("sync", source=self.source).info("the source has failed over", **words)
 
     def _step(self) -> None:
+        self.meter.step_since = time.monotonic()
         self._place = self._standing.at.position
         self.relay.check()
         if self.groups is not None and self._unresolved(self.groups):

@@ -57,6 +57,8 @@ CREATE TABLE IF NOT EXISTS {name} (
     batch_id BIGINT NOT NULL,
     chunk INT NOT NULL,
     step INT NOT NULL DEFAULT 0,
+    writer BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    trouble VARCHAR(500) NOT NULL DEFAULT '',
     PRIMARY KEY (source, part)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
@@ -99,6 +101,8 @@ CREATE TABLE IF NOT EXISTS {name} (
 """
 _LATER = (
     ("apply_partition", "step", "INT NOT NULL DEFAULT 0"),
+    ("apply_partition", "writer", "BIGINT UNSIGNED NOT NULL DEFAULT 0"),
+    ("apply_partition", "trouble", "VARCHAR(500) NOT NULL DEFAULT ''"),
     ("apply_ledger", "filtered", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_left_out", "events", "BIGINT NOT NULL DEFAULT 0"),
     ("apply_batch", "cluster", "BIGINT NOT NULL DEFAULT 0"),

@@ -224,13 +224,32 @@ def applied(connection: Any, meta: MetaTables, source: str, part: int, epoch: in
 def advance_statement(
     meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, before: Applied, after: Applied
 ) -> str:
-    """The UPDATE that must hit one row before what lies between the two may be written, in the same transaction."""
+    """The UPDATE that must hit one row before what lies between the two may be written, in the same transaction.
+
+    It leaves whose transaction it is, for `target.waits`.
+    """
     name = source.replace("\\", "\\\\").replace("'", "''")
     return (
-        f"UPDATE {meta.partition} SET chunk = {after.chunks}, step = {after.step}"
+        f"UPDATE {meta.partition} SET chunk = {after.chunks}, step = {after.step},"
+        " writer = CONNECTION_ID(), trouble = ''"
         f" WHERE source = '{name}' AND part = {part} AND epoch = {epoch} AND batch_id = {batch_id}"
         f" AND chunk = {before.chunks} AND step = {before.step}"
     )
+
+
+def note_trouble(
+    connection: Any, meta: MetaTables, source: str, part: int, epoch: int, batch_id: int, trouble: str
+) -> None:
+    """Say, for the status alone, what this session tries again, until the partition's next advance. No zombie does.
+
+    Outside of a transaction. Raises MySQLdb.Error.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {meta.partition} SET writer = CONNECTION_ID(), trouble = %s"
+            " WHERE source = %s AND part = %s AND epoch = %s AND batch_id = %s",
+            (trouble[:500], source, part, epoch, batch_id),
+        )
 
 
 def _own_or_rollback(cursor: Any, source: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 import MySQLdb
@@ -31,14 +32,22 @@ class Connection(Protocol):
         """Close and forget it, if there is one."""
 
 
-def on_target(kept: Connection, operation: Callable[[Any], T], where: Where, attempts: int = ATTEMPTS) -> T:
+def on_target(
+    kept: Connection,
+    operation: Callable[[Any], T],
+    where: Where,
+    attempts: int = ATTEMPTS,
+    tell: Callable[[str], None] = lambda words: None,
+) -> T:
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
     A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
-    doubt goes with it. Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`, or
-    once the caller is told to give up.
+    doubt goes with it. `tell` hears in words of each failure that is followed by another try.
+
+    Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`, or once the caller is
+    told to give up.
     """
-    made = 0
+    made, since = 0, ""
 
     def attempt() -> T:
         nonlocal made
@@ -49,8 +58,16 @@ def on_target(kept: Connection, operation: Callable[[Any], T], where: Where, att
             _undo(kept, error)
             raise server_error(error, kept.endpoint, "target") from error
 
+    def again(error: Exception) -> bool:
+        nonlocal since
+        worth = _again(error)
+        if worth and isinstance(error, UnshardError):
+            since = since or f"{datetime.now(UTC):%H:%M:%S} UTC"
+            tell(f"tried again since {since}, attempt {made + 1}, the last error: {error.cause or error.message}")
+        return worth
+
     try:
-        return retrying(attempt, _again, attempts)
+        return retrying(attempt, again, attempts)
     except UnshardError as failure:
         found = failure.at(source=where.source, position=where.position)
         if not _again(found):

@@ -58,7 +58,7 @@ from unshard.worker.source_traits import read_traits
 from unshard.worker.start import Beginning
 from unshard.worker.subtask import Subtask, SubtaskRelay
 from unshard.worker.upstream_clock import utc_of
-from unshard.worker.watch import UpstreamWatch
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 Answer = TypeVar("Answer")
 
@@ -121,6 +121,7 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
         partial(interrupt, spark, tag),
         partial(interrupt, spark, sync_tag),
         partial(_check_source, config, source, beginning),
+        TargetWatch(target, sync.journal) if sync is not None else None,
     )
 
 

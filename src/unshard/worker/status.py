@@ -15,7 +15,7 @@ class SubtaskStatus:
 
     `upstream` is how far the source was when it was asked last; None: it can't be.
     `copied` are the dump and the load of this run that are over, each as it ended.
-    `note` tells what is out of the ordinary (the relay reconnects, an open batch is finished), else is empty.
+    `note` tells what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
     """
 
     source: str

@@ -33,7 +33,7 @@ from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import Beginning
 from unshard.worker.status import SubtaskStatus
-from unshard.worker.watch import UpstreamWatch
+from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 ANOTHER_SERVER = "RELAY-008"
 
@@ -76,6 +76,7 @@ class Subtask:
     interrupt: Callable[[], None] = lambda: None
     interrupt_sync: Callable[[], None] = lambda: None
     find_source: Callable[[], tuple[Location | None, str]] | None = None
+    target_watch: TargetWatch | None = None
     unit: str = "starting"
     worked: str = ""
     broken_off: bool = False
@@ -212,8 +213,14 @@ class Subtask:
         )
 
     def _note(self) -> str:
-        waits = self.sync.journal.waits if self.sync is not None and self.unit == "sync" else ""
-        return waits or self._relay_note()
+        return self._target_note() or self._relay_note()
+
+    def _target_note(self) -> str:
+        """What holds up the step in hand in the target."""
+        if self.sync is None or self.unit != "sync" or self.sync.meter.doing == "stopped":
+            return ""
+        begun = max(self.since, self.sync.meter.step_since)
+        return self.sync.journal.waits or (self.target_watch.note(begun) if self.target_watch is not None else "")
 
     def _relay_note(self) -> str:
         """What is out of the ordinary with the relay, while its log is followed."""

@@ -141,7 +141,7 @@ def _receipts(events: Counter[RowEvent]) -> Counter[Chunk]:
     for event, times in events.items():
         if event.table != _RECEIPTS or event.kind != "UPDATE":
             continue
-        (_, _, _, batch_before, chunk_before, _), (source, part, _, batch, chunk, _) = event.before, event.after
+        (_, _, _, batch_before, chunk_before, *_), (source, part, _, batch, chunk, *_) = event.before, event.after
         if batch == batch_before and int(chunk) == int(chunk_before) + 1:
             counts[source, batch, part, chunk] += times
     return counts

@@ -1,0 +1,221 @@
+"""Whom our sessions in the target wait for: asked by the driver while a step takes long, for the status alone.
+
+Which sessions are ours tell the receipts: the row of a partition in hand has its session in `writer`, written by the
+very transaction that waits and read before its commit; a session that tries again has committed it there. TiDB shows no
+row before its commit, so only those that try again are known there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import MySQLdb
+
+from unshard.mysql.connection import rows
+from unshard.mysql.failures import ends_connection
+from unshard.target.meta import MetaTables
+
+LONG_SECONDS = 5
+"""A statement that has run for so long, and not seen to wait, may wait all the same: for want of a privilege."""
+
+_SHOWN = 3
+_STATEMENT_LENGTH = 80
+_VALUES = re.compile(r"['\"]|\b(?:WHERE|VALUES?|SET|IDENTIFIED)\b", re.IGNORECASE)
+_TRX = "information_schema.INNODB_TRX"
+_INNODB = (
+    "SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id"
+    f" FROM {{waits}} w JOIN {_TRX} r ON r.trx_id = w.{{requesting}} JOIN {_TRX} b ON b.trx_id = w.{{blocking}}"
+)
+_BEFORE_8 = _INNODB.format(
+    waits="information_schema.INNODB_LOCK_WAITS", requesting="requesting_trx_id", blocking="blocking_trx_id"
+)
+_SINCE_8 = _INNODB.format(
+    waits="performance_schema.data_lock_waits",
+    requesting="REQUESTING_ENGINE_TRANSACTION_ID",
+    blocking="BLOCKING_ENGINE_TRANSACTION_ID",
+)
+_TIDB = (
+    "SELECT r.SESSION_ID, b.SESSION_ID FROM information_schema.DATA_LOCK_WAITS w"
+    " JOIN information_schema.CLUSTER_TIDB_TRX r ON r.ID = w.TRX_ID"
+    " JOIN information_schema.CLUSTER_TIDB_TRX b ON b.ID = w.CURRENT_HOLDING_TRX_ID"
+)
+_METADATA = (
+    "SELECT me.PROCESSLIST_ID, other.PROCESSLIST_ID FROM performance_schema.metadata_locks wanted"
+    " JOIN performance_schema.threads me ON me.THREAD_ID = wanted.OWNER_THREAD_ID"
+    " JOIN performance_schema.metadata_locks held USING (OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME)"
+    " JOIN performance_schema.threads other ON other.THREAD_ID = held.OWNER_THREAD_ID"
+    " WHERE wanted.LOCK_STATUS = 'PENDING' AND held.LOCK_STATUS = 'GRANTED'"
+    " AND other.PROCESSLIST_ID <> me.PROCESSLIST_ID"
+)
+
+
+class _Receipt(NamedTuple):
+    """A partition of an open batch."""
+
+    source: str
+    part: int
+    chunk: int
+    step: int
+    writer: int
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One line of the processlist. `seconds`: in what it does now; for a silent one, since its last statement."""
+
+    id: int
+    account: str
+    command: str
+    seconds: int
+    state: str
+    statement: str
+
+
+def standstill(connection: Any, meta: MetaTables, source: str, driver: int = 0) -> str:
+    """For whom the source's sessions in the target wait and what to do, and what is tried again; "" for nothing.
+
+    `driver`: the id of the driver's own session, 0 for none. Changes nothing. Raises MySQLdb.Error.
+    """
+    receipts = _receipts(connection, meta)
+    troubles = {one.writer: one.trouble for one in receipts if one.trouble and one.source == source}
+    in_hand = {one.writer: one.source for one in _uncommitted(connection, meta, receipts)}
+    own = {writer for writer, of in in_hand.items() if of == source} | troubles.keys() | {driver}
+    told = list(dict.fromkeys(troubles.values())) + list(_waits(connection, own - {0}, in_hand))
+    more = len(told) - _SHOWN
+    return "; ".join(told[:_SHOWN] + [f"and {more} more"] * (more > 0))
+
+
+def _receipts(connection: Any, meta: MetaTables) -> list[_Receipt]:
+    """Of the open batches of all sources of the task."""
+    asked = (
+        f"SELECT p.source, p.part, p.chunk, p.step, p.writer, p.trouble FROM {meta.partition} p JOIN {meta.batch} b"
+        " ON b.source = p.source AND b.epoch = p.epoch AND b.batch_id = p.batch_id AND b.state = 'open'"
+    )
+    return [_Receipt(*found) for found in rows(connection, asked)]
+
+
+def _uncommitted(connection: Any, meta: MetaTables, committed: Iterable[_Receipt]) -> list[_Receipt]:
+    """Receipts of transactions that are open now."""
+    try:
+        rows(connection, "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        found = _receipts(connection, meta)
+    except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
+        return []  # TiDB has no such level
+    known = {one[:4] for one in committed}
+    return [one for one in found if one[:4] not in known]
+
+
+def _waits(connection: Any, own: set[int], in_hand: Mapping[int, str]) -> Iterator[str]:
+    if not own:
+        return
+    holders, all_seen = _holders(connection, own)
+    sessions = _sessions(connection, own | {holder for held in holders.values() for holder in held})
+    by_holder: dict[int, list[int]] = {}
+    for waiter, held in sorted(holders.items()):
+        for holder in sorted(held - holders.keys() or held):
+            by_holder.setdefault(holder, []).append(waiter)
+    for holder, waiters in by_holder.items():
+        yield _held(holder, waiters, sessions, in_hand.get(holder, ""))
+    for waiter in sorted(own - holders.keys()):
+        session = sessions.get(waiter)
+        if session is not None and session.command == "Query" and session.seconds >= LONG_SECONDS:
+            if "metadata lock" in session.state:
+                yield _in_use(session, _in_transactions(connection, own))
+            elif not all_seen:
+                yield _unseen(session)
+
+
+def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]], bool]:
+    """By session of ours those that it waits for, and whether all waits for rows could be seen."""
+    ((version,),) = rows(connection, "SELECT VERSION()")
+    is_mysql_8 = not re.search("mariadb|tidb", version, re.IGNORECASE) and int(version.split(".")[0]) >= 8
+    by_rows = _TIDB if "tidb" in version.lower() else _SINCE_8 if is_mysql_8 else _BEFORE_8
+    found: dict[int, set[int]] = {}
+    refused = 0
+    for asked in [by_rows, _METADATA] if is_mysql_8 else [by_rows]:
+        try:
+            answer = rows(connection, asked)
+        except MySQLdb.Error as error:
+            if ends_connection(error):
+                raise
+            refused += asked is by_rows
+            continue
+        for waiter, holder in answer:
+            if waiter in own and holder is not None:
+                found.setdefault(int(waiter), set()).add(int(holder))
+    return found, not refused
+
+
+def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, Session]:
+    """Those of them that this account may see."""
+    listed = ", ".join(str(int(one)) for one in ids)
+    asked = (
+        f"SELECT ID, USER, HOST, COMMAND, TIME, STATE, INFO FROM information_schema.PROCESSLIST WHERE ID IN ({listed})"
+    )
+    return {
+        int(id): Session(int(id), f"{user}@{host}", str(command), int(seconds or 0), str(state or ""), _shape(info))
+        for id, user, host, command, seconds, state, info in rows(connection, asked)
+    }
+
+
+def _shape(statement: Any) -> str:
+    """What a statement does to which table, without values: those of rows and passwords are nobody's business here."""
+    return " ".join(_VALUES.split(str(statement or ""), maxsplit=1)[0].split())[:_STATEMENT_LENGTH]
+
+
+def _in_transactions(connection: Any, own: Collection[int]) -> list[Session]:
+    """Others that are in a transaction; none where this account may not see them."""
+    try:
+        found = rows(connection, f"SELECT trx_mysql_thread_id FROM {_TRX}")
+    except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
+        return []
+    others = {int(id) for (id,) in found} - set(own) - {0}
+    return list(_sessions(connection, others).values()) if others else []
+
+
+def _held(holder: int, waiters: list[int], sessions: dict[int, Session], ours: str) -> str:
+    """One holder and who waits for it, in words."""
+    listed = ", ".join(map(str, waiters))
+    longest = max((sessions[one].seconds for one in waiters if one in sessions), default=0)
+    one = len(waiters) == 1
+    who_waits = (
+        f"connection {listed} of the target, ours, waits" if one else f"our connections {listed} of the target wait"
+    )
+    head = f"{who_waits} for {longest} s for a lock that connection {holder} holds"
+    who = sessions.get(holder)
+    if ours:
+        return f"{head}: it writes for {ours}, and this goes on behind it"
+    if who is None:
+        return f"{head}; whose it is needs the privilege PROCESS to be seen. `KILL {holder}` in the target ends it"
+    return f"{head} ({_what(who)}): have it commit, or `KILL {holder}` in the target"
+
+
+def _what(session: Session) -> str:
+    """Who it is and what it does."""
+    if session.command == "Sleep":
+        return f"{session.account}, silent for {session.seconds} s in an open transaction"
+    return f"{session.account}, {session.command} for {session.seconds} s: {session.statement}"
+
+
+def _in_use(session: Session, others: list[Session]) -> str:
+    """A statement of ours that waits until nobody has the table in use any more, where it can't be told who has."""
+    head = f"connection {session.id} of the target, ours, waits for {session.seconds} s for a metadata lock: "
+    told = f"{head}{session.statement} goes on when no transaction has the table in use"
+    listed = ", ".join(f"connection {one.id} ({_what(one)})" for one in others[:_SHOWN])
+    return f"{told}; open now: {listed}; `KILL` ends one" if listed else f"{told}; SHOW PROCESSLIST there tells who"
+
+
+def _unseen(session: Session) -> str:
+    return (
+        f"connection {session.id} of the target, ours, has been at {session.statement} for {session.seconds} s."
+        " Whether it waits for a lock, and whose, can't be seen: GRANT PROCESS, and in MySQL 8 SELECT ON"
+        " performance_schema.*"
+    )
