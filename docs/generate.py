@@ -54,7 +54,8 @@ _CHECKS_HEAD = """# Checks before the start
 `unshard ctl check-task` runs them, and so does every start of `unshard run`. A *fail* keeps the task from starting, a
 *warn* is told. Each comes with what mends it. *Name* is what `ignore-checking-items` takes; `all` leaves out every one.
 Names and states are DM's, but where Unshard does what DM doesn't: MariaDB is no experiment, binlogs with a part of each
-row are followed, no account needs PROCESS, and a target table that can't take the rows fails before the copy.
+row are followed, no account needs PROCESS, a target table that can't take the rows fails before the copy, and so do
+triggers on the target that would change rows (`target_triggers`, a name of our own).
 
 | name | printed as | what is wanted | when | at worst |
 |---|---|---|---|---|

@@ -81,10 +81,12 @@ class Shards:
         return TaskFiles(*args, syncer=self.syncer).write()
 
     @contextmanager
-    def copied_late(self, source: str, table: int, *changes: str) -> Iterator[Callable[[TaskRun], None]]:
+    def copied_late(
+        self, source: str, table: int, *changes: str, moves: int | None = None
+    ) -> Iterator[Callable[[TaskRun], None]]:
         """A shard that is copied behind those ALTERs and a row behind each; the others before. It is begun in here.
 
-        What it gives lets that run go on with its copy.
+        What it gives lets that run go on with its copy. `moves`: the row of that number comes over from shard 0 then.
         """
         locked = self.sources[source].connection()
         locked.query(f"LOCK TABLES {self.at(table)} WRITE")
@@ -97,6 +99,11 @@ class Shards:
                 return progress is not None and progress.tables_done == self.tables - 1
 
             wait_until(others_are_copied, "the others are copied")
+            if moves is not None:
+                self.delete(source, 0, moves)
+                locked.query(f"INSERT INTO {self.at(table)} (id, v) VALUES ({self.id(source, 0, moves)}, 'moved')")
+                locked.query(f"OPTIMIZE NO_WRITE_TO_BINLOG TABLE {self.at(table)}")  # no older snapshot can read it
+                locked.store_result()
             for number, change in enumerate(changes, 100):
                 locked.query(f"ALTER TABLE {self.at(table)} {change}")
                 row = f"{self.id(source, table, number)}, 'early'"

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from checked import found, mended, report_of, with_keys
+from checked import found, mended, report_of, statement, with_keys
 from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 TABLES = "table structure compatibility check"
+TRIGGERS = "target trigger checker"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +158,35 @@ def test_target_names_that_differ_in_case(files: TaskFiles, changed_source: Mari
         route = {"schema-pattern": schema, "table-pattern": "T", "target-schema": schema, "target-table": "other"}
         routed = with_keys(replace(own, instance={"route-rules": ["r"]}), routes={"r": route}, case_sensitive=True)
         assert found(routed, "same table name checker") == []
+
+
+def test_triggers_of_the_target(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    """Those of the source, and those of tables that the task doesn't write, are no matter."""
+    tables = [f"CREATE TABLE {schema}.{name} (id INT PRIMARY KEY, v VARCHAR(20))" for name in ("u", "t", "other")]
+    changed_source.run(tables[0])
+    target_server.run(f"CREATE DATABASE {schema}", *tables)
+    triggers = {
+        "BEFORE INSERT ON t FOR EACH ROW SET NEW.v = UPPER(NEW.v)": ("fail", "may change each row"),
+        "AFTER INSERT ON t FOR EACH ROW INSERT INTO `U` (id) VALUES (NEW.id)": ("fail", f"may write to {schema}.u"),
+        "AFTER DELETE ON t FOR EACH ROW call p()": ("fail", "calls a procedure"),
+        "AFTER UPDATE ON t FOR EACH ROW REPLACE INTO _t_new (id) VALUES (NEW.id)": ("warn", "runs for each row"),
+        "BEFORE DELETE ON t FOR EACH ROW SET @gone = OLD.id": ("warn", "runs for each row"),
+    }
+    creates = [f"CREATE TRIGGER `tr {number}` {trigger}" for number, trigger in enumerate(triggers)]
+    changed_source.run(f"USE {schema}", *creates)
+    target_server.run(f"USE {schema}", *creates, "CREATE TRIGGER c AFTER INSERT ON other FOR EACH ROW SET @n = 1")
+    findings = found(files, TRIGGERS)
+    assert [finding.severity for finding in findings] == [severity for severity, _ in triggers.values()]
+    for finding, (_, words) in zip(findings, triggers.values(), strict=True):
+        assert words in finding.short_error
+    at_least_once = found(with_keys(files, delivery="at-least-once"), TRIGGERS)
+    assert [finding.severity for finding in at_least_once] == ["warn"] * len(triggers)
+    left_out = with_keys(files, ignore_checking_items=["target_triggers"])
+    assert TRIGGERS not in {result.name for result in report_of(left_out).results}
+    target_server.run(*(statement(finding) for finding in findings))
+    assert found(files, TRIGGERS) == []
 
 
 def test_an_error_on_the_way_is_a_failure_of_that_check(

@@ -37,6 +37,12 @@ def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
     assert [(result.name, result.errors) for result in report.results if result.errors] == []
 
 
+def test_triggers(files: TaskFiles, mysql_target: MysqlServer, schema: str) -> None:
+    mysql_target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))")
+    mysql_target.run(f"CREATE TRIGGER {schema}.up BEFORE UPDATE ON {schema}.t FOR EACH ROW SET NEW.v = 'x'")
+    mended(files, "target trigger checker", mysql_target, "fail", "may change each row")
+
+
 def test_replication(files: TaskFiles, mysql_source: MysqlServer) -> None:
     login = as_user(mysql_source, "o'n\"e", "SELECT, RELOAD ON *.*")
     mended(with_source(files, login), REPLICATION, mysql_source, "fail", "REPLICATION SLAVE, REPLICATION CLIENT")

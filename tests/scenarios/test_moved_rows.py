@@ -258,3 +258,16 @@ def _others_arrive(shards: Shards, run: TaskRun, *numbers: int) -> None:
     moved = [shards.id("s1", HELD, number) for number in numbers]
     rows = [row for row in shards.expected() if row[0] not in moved]
     assert [row for row in shards.merged_rows() if row[0] not in moved] == rows
+
+
+def test_a_row_that_moves_to_a_shard_that_is_copied_later(shards: Shards, spark: SparkSession) -> None:
+    """Both copies have it. The load says so and stops, and writes one over the other where it is told to."""
+    shards.insert("s1", 0, 7)
+    with shards.copied_late("s1", 1, moves=7) as let:
+        run = TaskRun(shards.files(), spark).start()
+        let(run)
+        error = run.error()
+    assert isinstance(error, UnshardError) and error.code == "LOAD-005"
+    shards.keys = {"loaders": {"own": {"dir": str(shards.folder / "dump"), "on-duplicate-logical": "replace"}}}
+    with TaskRun(shards.files(), spark) as run:
+        shards.settle(run)

@@ -10,8 +10,8 @@ from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.sync.batch import TablePlan, TargetPlan
-from unshard.sync.safe_mode import Delivery, begin, check_repeatable, needs_bound
-from unshard.target.checkpoint import Checkpoint, ExitPoint
+from unshard.sync.safe_mode import DUMP, Delivery, begin, check_repeatable, needs_bound, read_together
+from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
 
 ONCE, AT_LEAST = Delivery(), Delivery(exactly_once=False)
 ALWAYS = Delivery(exactly_once=False, safe_mode=True)
@@ -114,3 +114,14 @@ def test_what_can_not_be_repeated_is_refused() -> None:
             check_repeatable([keyed, keyless], delivery, where, safe=safe, partial_images=False)
     with pytest.raises(SyncError, match="SYNC-044"):
         check_repeatable([keyed], ONCE, where, safe=True, partial_images=True)
+
+
+def test_merged_tables_with_snapshots_of_their_own_are_read_together() -> None:
+    """In safe mode up to the last of theirs; a table that merges with none keeps its own."""
+    a, b, c = (TableName("s", name) for name in "abc")
+    places = {a: 100, b: 300, c: 400}
+    copied = Checkpoint(at(100), {name: TableCheckpoint(None, at(place)) for name, place in places.items()})
+    start = read_together(copied, lambda name: c if name == c else TableName("s", "all"))
+    assert start.exit_point == ExitPoint(at(300), DUMP)
+    assert {name: state.location for name, state in start.tables.items()} == {a: at(100), b: at(100), c: at(400)}
+    assert read_together(copied, lambda name: name) == copied

@@ -38,6 +38,14 @@ CASES: list[tuple[list[Change], dict[bytes, bytes]]] = [
     ([(1, Op.INSERT, b"1,", None, b"b"), (0, Op.DELETE, b"1,", None, None)], {b"1,": b"b"}),
     ([(1, Op.INSERT, b"1,", None, b"b"), (0, Op.UPDATE, b"2,", b"1,", b"a")], {b"1,": b"b", b"2,": b"a"}),
     ([(1, Op.UPDATE, b"1,", b"3,", b"b"), (0, Op.DELETE, b"1,", None, None)], {b"1,": b"b"}),
+    (
+        [
+            (1, Op.INSERT, b"1,", None, b"b"),
+            (0, Op.UPDATE, b"1,", b"1,", b"goes"),
+            (0, Op.DELETE, b"1,", None, None),
+        ],
+        {b"1,": b"b"},
+    ),
     ([(1, Op.INSERT, b"1,", None, b"b"), (1, Op.DELETE, b"1,", None, None)], {}),
     ([(0, Op.UPDATE, b"2,", b"1,", b"a"), (1, Op.INSERT, b"1,", None, b"b")], {b"1,": b"b", b"2,": b"a"}),
     ([(0, Op.DELETE, b"1,", None, None)], {}),
@@ -78,7 +86,8 @@ def test_rows_end_where_they_are(steps: list[tuple[int, int, int, bool]], insert
             gone: Change = (
                 (owner, Op.UPDATE, new, key, b"moved") if free and keeps else (owner, Op.DELETE, key, None, None)
             )
-            changes += [insert, gone] if insert_first else [gone, insert]
+            late: list[Change] = [(owner, Op.UPDATE, key, key, b"goes")] if n % 2 else []
+            changes += [insert, *late, gone] if insert_first else [*late, gone, insert]
             del shards[owner][key]
             if gone[1] is Op.UPDATE:
                 shards[owner][new] = b"moved"

@@ -15,6 +15,7 @@ from typing import Any
 import MySQLdb
 
 from unshard.checks.start_point import start_fault
+from unshard.checks.triggers import Trigger, triggers_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header
 from unshard.dump.plan import Listed, list_tables
@@ -122,13 +123,17 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """All of a task. `there` are the target's tables that the sources' tables are routed to, those it has."""
+    """All of a task. `there` are the target's tables that the sources' tables are routed to, those it has.
+
+    `triggers` are theirs.
+    """
 
     configs: tuple[SubtaskConfig, ...]
     sources: tuple[SourceFacts, ...]
     target: End | None
     there: Mapping[TableName, Table]
     fresh: Mapping[str, bool]
+    triggers: tuple[Trigger, ...] = ()
 
     @property
     def loading(self) -> tuple[SubtaskConfig, ...]:
@@ -158,11 +163,15 @@ def read_facts(configs: Sequence[SubtaskConfig]) -> TaskFacts:
         asked = [c for c in configs if c.mode != "load"]
         sources = tuple(others.map(lambda config: _source(config, fresh[config.source_id], ask), asked))
         there: Mapping[TableName, Table] = {}
+        triggers: tuple[Trigger, ...] = ()
         if target is not None:
             routed = {name for source in sources for name in source.targets.values()}
+            folds = target.settings.get("lower_case_table_names", "0") != "0"
             schemas = sorted({name.schema for name in routed})
             there = {n: t for n, t in ask(target.endpoint, "target", schemas).items() if n in routed}
-    return TaskFacts(tuple(configs), sources, target, there, fresh)
+            with session(target.endpoint, "target") as connection:
+                triggers = triggers_of(connection, routed, folds=folds)
+    return TaskFacts(tuple(configs), sources, target, there, fresh, triggers)
 
 
 Ask = Callable[[Endpoint, Any, Sequence[str]], dict[TableName, Table]]

@@ -160,6 +160,10 @@ ITEMS: tuple[Item, ...] = (
         "", "same table name checker", "no two tables of the target differ in case alone (DM's error 26001)",
         "target", target=tables.same_but_for_case, applies="all but `dump`", worst="fail",
     ),
+    Item(
+        "target_triggers", "target trigger checker", "no trigger of the target does again what the binlog holds",
+        "target", target=tables.target_triggers, applies="all but `dump` and `load`", worst="fail",
+    ),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Checks of the source's tables themselves: keys, foreign keys, what online schema changes left, names."""
+"""Checks of the tables themselves: keys, foreign keys, what online schema changes left, names, triggers."""
 
 from __future__ import annotations
 
@@ -117,3 +117,20 @@ def same_but_for_case(task: TaskFacts) -> Iterator[Finding]:
                 f"same table name in case-insensitive [{shown}]: it {what}" if folds else f"[{shown}] {what}",
                 "route them to one name, or to names that differ: `target-table` under `routes:`",
             )
+
+
+def target_triggers(task: TaskFacts) -> Iterator[Finding]:
+    """Rows that a replica writes set off no trigger; ours do. One that may alter or double rows of the task fails."""
+    exactly_once = task.configs[0].delivery == "exactly-once"
+    written = {target for source in task.sources for target in source.targets.values()}
+    for trigger in task.triggers:
+        does = trigger.does(written)
+        again = f"{does}: what the source's own did is in its binlog" if does else "runs for each row that is written"
+        yield Finding(
+            "fail" if does and exactly_once else "warn",
+            f"table {trigger.table} of the target has trigger {trigger.name.table} "
+            f"({trigger.timing} {trigger.event}), which {again}",
+            f"DROP TRIGGER {trigger.name.quoted}; and make it again when the task is done, or, if it is to run, write "
+            "`target_triggers` under `ignore-checking-items`",
+            self=str(trigger.table),
+        )

@@ -1,4 +1,4 @@
-"""The names that `ignore-checking-items` takes: DM's own."""
+"""The names that `ignore-checking-items` takes: DM's own, and `target_triggers`."""
 
 from __future__ import annotations
 
@@ -28,4 +28,5 @@ CheckingItem = Literal[
     "downstream_mutex_features",
     "downstream_table_empty",
     "primary_key",
+    "target_triggers",
 ]

@@ -67,9 +67,10 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-005": Entry(
         "a row is in the target's table {target} already",
-        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew; else"
-        " remove the row that the cause names, or set `on-duplicate-logical: replace` (or `ignore`) under `loaders:`,"
-        " which keeps one of both rows",
+        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew; if"
+        " the row moved between shards of one source while they were copied, set `on-duplicate-logical: replace` under"
+        " `loaders:` and remove nothing; else remove the row that the cause names, or set that (or `ignore`), which"
+        " keeps one of both rows",
     ),
     "LOAD-006": Entry(
         "the target's table {target} would not keep a value as it is",

@@ -179,7 +179,7 @@ SYNC: dict[str, Entry] = {
         "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
         "and behind it can't be told apart",
         "remove the task's copy and its tables in the meta-schema, and start again from nothing without DDL meanwhile, "
-        "or with `--consistency auto`",
+        "or with `--consistency flush`",
     ),
 }
 

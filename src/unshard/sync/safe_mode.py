@@ -9,18 +9,21 @@
 | none, and a checkpoint that isn't exact | on until the source's present end is passed | on for the duration |
 | none, and a new task | off | on for the duration |
 
-Exactly once nothing is applied again but where no receipts were kept: behind a dump without a lock, and behind a
-checkpoint that isn't exact, as DM or `at-least-once` delivery wrote it. DM counts two checkpoint intervals there; a
-clock can't tell whether all that was applied has been passed, and the source's end can.
+Exactly once nothing is applied again but where no receipts were kept: behind a dump without a lock, behind copies that
+wrote over one another (`read_together`), and behind a checkpoint that isn't exact, as DM or `at-least-once` wrote it.
+DM counts two checkpoint intervals there; a clock can't tell whether all that was applied has been passed, and the
+source's end can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
+from unshard.model.table import TableName
 from unshard.sync.batch import TablePlan
 from unshard.target.checkpoint import Checkpoint, ExitPoint
 
@@ -91,6 +94,28 @@ class SafeMode:
 def needs_bound(delivery: Delivery, checkpoint: Checkpoint) -> bool:
     """Whether the source's present end has to be the exit point: nothing else tells how far the target may be."""
     return delivery.exactly_once and not checkpoint.exact and checkpoint.exit_point is None
+
+
+def read_together(copied: Checkpoint, route: Callable[[TableName], TableName]) -> Checkpoint:
+    """The same start, with tables that merge into one read from its location on, in safe mode to their last snapshot.
+
+    For a load that wrote over rows: one that has moved from a table that was copied to one that was not yet stands in
+    both copies, and is there once. Read from their own snapshots on, the one has its DELETE, the other no INSERT.
+    """
+    counts = Counter(route(name) for name in copied.tables)
+    later = {
+        name: state.location
+        for name, state in copied.tables.items()
+        if counts[route(name)] > 1 and state.location is not None and state.location.position > copied.location.position
+    }
+    if not later:
+        return copied
+    tables = {
+        name: replace(state, location=copied.location) if name in later else state
+        for name, state in copied.tables.items()
+    }
+    last = max(later.values(), key=lambda location: location.position)
+    return replace(copied, tables=tables, exit_point=ExitPoint(last, DUMP))
 
 
 def begin(delivery: Delivery, checkpoint: Checkpoint, source: str) -> SafeMode:

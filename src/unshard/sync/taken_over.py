@@ -7,6 +7,7 @@ replaced its old self when the DELETE comes, which would remove the new one:
 |---|---|
 | INSERT of B, DELETE of A | REPLACE |
 | INSERT of B, UPDATE of A that gives the key away | REPLACE, REPLACE under the other key |
+| INSERT of B, UPDATE of A that keeps the key, DELETE of A | REPLACE |
 | INSERT of B, DELETE of B | REPLACE, DELETE |
 
 Outside of safe mode the target refuses that INSERT. What is compacted has no need of this (`sync.compact`).
@@ -22,7 +23,7 @@ from unshard.model.change import Op
 
 
 def without_taken_over(changes: pa.Table) -> pa.Table:
-    """Changes in the order of `seq`, without the DELETEs of rows that another table's have replaced. Pure."""
+    """Changes in the order of `seq`, without what a table does to its rows that another's have replaced. Pure."""
     table = changes.column("table").to_numpy()
     if len(changes) < 2 or (table == table[0]).all():
         return changes
@@ -37,8 +38,8 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
     )
     keys = numbers.indices.to_numpy(zero_copy_only=False)
     lost = _replaced(keys, changes.column("target").to_numpy()[place], table[place], place, removes)
-    kept = np.ones(count, dtype=bool)
-    kept[place[lost & (np.arange(len(place)) < count)]] = False
+    kept = ~lost[:count]
+    kept[gives] = True
     stays = np.zeros(count, dtype=bool)
     stays[place[lost & (np.arange(len(place)) >= count)]] = True
     if stays.any():
@@ -50,10 +51,14 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
 def _replaced(
     key: np.ndarray, target: np.ndarray, table: np.ndarray, place: np.ndarray, removes: np.ndarray
 ) -> np.ndarray:
-    """Which of the removals meet a row of their key that another table has written before."""
+    """Which are of a table's run that ends with a removal and meets a row of its key that another table has written."""
     order = np.lexsort((~removes, place, key, target))
     before, after = order[:-1], order[1:]
     same = (key[before] == key[after]) & (target[before] == target[after])
+    other = same & (table[before] != table[after])
+    begins = np.concatenate([[0], np.flatnonzero(~same | other) + 1])
+    ends = np.append(begins[1:], len(order)) - 1
+    meets = np.concatenate([[False], other & ~removes[before]])
     found = np.zeros(len(key), dtype=bool)
-    found[after[same & removes[after] & ~removes[before] & (table[before] != table[after])]] = True
+    found[order] = np.repeat(meets[begins] & removes[order[ends]], ends - begins + 1)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -12,12 +13,13 @@ from unshard.dump.metadata import read_header, read_records
 from unshard.errors import LoadError, RelayError, Where
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.position import Location, Position
+from unshard.model.table import TableName
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.beginning import file_with_gtids
 from unshard.source.requirements import check_holds
 from unshard.sync.follow import Written
-from unshard.sync.safe_mode import DUMP
+from unshard.sync.safe_mode import DUMP, read_together
 from unshard.sync.seek import gtids_at, seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
 from unshard.target.meta import MetaTables
@@ -32,7 +34,10 @@ OTHER_DUMP = "LOAD-008"
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave."""
+    """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave.
+
+    `route` tells where tables land whose load writes over rows; None: a second row of a key stops it.
+    """
 
     source: str
     upstream: Endpoint = field(repr=False)
@@ -42,6 +47,7 @@ class Beginning:
     dump_directory: Path
     meta_start: Location | None
     keep_dump: bool
+    route: Callable[[TableName], TableName] | None = None
 
     def checkpoint(self, *, tables_too: bool = False) -> Checkpoint | None:
         """The checkpoint in the target, by default without its tables; creates the meta tables that are missing."""
@@ -87,7 +93,7 @@ class Beginning:
                 return frozenset()
             if not header.finished:
                 return frozenset([""])  # its tables would be of two servers
-            checkpoint = self.after_load()
+            checkpoint = self.copied()
         exit_point = checkpoint.exit_point
         places = [checkpoint.location, *(state.location for state in checkpoint.tables.values())]
         places += [exit_point.location] if exit_point is not None else []
@@ -183,7 +189,12 @@ class Beginning:
             return self.load_tables.read_status(connection) == FINISHED
 
     def after_load(self) -> Checkpoint:
-        """The beginning behind a full copy: each table with the structure and location of its own snapshot.
+        """The beginning behind a full copy that is loaded. Raises as `copied` does."""
+        found = self.copied()
+        return found if self.route is None else read_together(found, self.route)
+
+    def copied(self) -> Checkpoint:
+        """How far a full copy is: each table with the structure and location of its own snapshot.
 
         Raises LoadError LOAD-020 when the dump that was loaded is gone: only it knows the place to go on from.
         """

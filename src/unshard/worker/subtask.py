@@ -252,7 +252,7 @@ class Subtask:
         self._enter("load")
         copied = None
         if self.dump is not None and self.sync is not None:
-            copied = self.sync.copied(self.beginning.after_load(), stop)
+            copied = self.sync.copied(self.beginning.copied(), stop)
             if copied is None:
                 return None
         self.load.run(copied)
