@@ -100,8 +100,9 @@ FILLS: dict[str, tuple[str, str, str]] = {
     ),
     "of the run": (
         KEYED,
-        "ADD a DATETIME(6) DEFAULT (SYSDATE(6)), ADD (b CHAR(36) DEFAULT (UUID()), c BIGINT DEFAULT (UUID_SHORT())),"
-        " ADD d DOUBLE DEFAULT (RAND()), ADD e BIGINT DEFAULT (CONNECTION_ID()), ADD f CHAR(64) DEFAULT (DATABASE()),"
+        "ADD a DATETIME(6) DEFAULT (SYSDATE(6)), ADD (b CHAR(36) DEFAULT (UUID()),"
+        " c BIGINT UNSIGNED DEFAULT (UUID_SHORT())), ADD d DOUBLE DEFAULT (RAND()),"
+        " ADD e BIGINT DEFAULT (CONNECTION_ID()), ADD f CHAR(64) DEFAULT (DATABASE()),"
         " ADD g VARBINARY(9) DEFAULT (RANDOM_BYTES(9)), ADD h BIGINT DEFAULT (NEXT VALUE FOR {schema}.s),"
         " ADD i BIGINT DEFAULT (@@pseudo_thread_id), ADD j CHAR(9) DEFAULT (@x)",
         "abcdefghij",
@@ -131,7 +132,7 @@ def test_what_old_rows_get_is_foretold(followed: Followed, case: str) -> None:
     for connection, values, start in ((followed.source, "(3), (1), (2)", 1), (followed.target, "(2), (3), (1)", 100)):
         rows(connection, f"CREATE SEQUENCE {followed.schema}.s START {start}")
         rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES {values}")
-    rows(followed.source, "SET sql_log_bin = 1, sql_mode = '', @x = 'x'")
+    rows(followed.source, "SET sql_log_bin = 1, sql_mode = '', @x = 'x', pseudo_thread_id = 987654321")
     followed.run(f"ALTER TABLE t {change.format(schema=followed.schema)}")
     assert unlike_columns(followed) == list(unlike)
     assert [name.replace("w", "v") for name in unlike] == list(followed.unlike)

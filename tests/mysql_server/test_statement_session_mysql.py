@@ -75,7 +75,7 @@ def test_what_old_rows_get_is_foretold(followed: Followed, case: str) -> None:
     for connection, order in ((followed.source, (3, 1, 2)), (followed.target, (2, 3, 1))):
         for number in order:
             rows(connection, f"INSERT INTO {followed.schema}.t (id) VALUES ({number})")
-    rows(followed.source, "SET sql_log_bin = 1")
+    rows(followed.source, "SET sql_log_bin = 1, pseudo_thread_id = 987654321")
     followed.run(f"ALTER TABLE t {change}")
     assert bool(followed.unlike) == unlike
     found = []
