@@ -322,7 +322,7 @@ class Command:
 
     def dies(self, place: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it has died at that crash point."""
-        wait_until(lambda: self._child.poll() is not None, f"died at {place}", seconds)
+        wait_until(lambda: self._child.poll() is not None, f"died at {place}", seconds, lambda: self.text)
         assert self.wait() == -signal.SIGKILL, f"{place}\n{self.text}"
 
     def interrupt(self) -> None:
@@ -331,7 +331,9 @@ class Command:
 
     def shows(self, words: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it has printed the words."""
-        wait_until(lambda: words in self.text or self._child.poll() is not None, f"printed {words}", seconds)
+        wait_until(
+            lambda: words in self.text or self._child.poll() is not None, f"printed {words}", seconds, lambda: self.text
+        )
         assert words in self.text, self.text
 
     def catch_up(self) -> None:
@@ -341,7 +343,7 @@ class Command:
             assert self._child.poll() is None, f"it ended:\n{self.text}"
             return self.files.caught_up()
 
-        wait_until(there, "caught up")
+        wait_until(there, "caught up", told=lambda: self.text)
 
     def kill(self) -> None:
         """SIGKILL to the whole group."""

@@ -66,6 +66,20 @@ def test_takes_the_named_process_along() -> None:
     assert driver.wait(60) == -signal.SIGKILL
 
 
+def test_takes_along_who_stands_between() -> None:
+    """As a JVM does between the driver and a worker: it would have the work done again by another worker."""
+    between = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WALK!r}]); print('again')"
+    driver = subprocess.Popen(
+        ["/bin/sh", "-c", f'{PID}=$$ "$@"; echo outlived', "sh", sys.executable, "-c", between],
+        env={**os.environ, AT: "applied:2"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    printed, _ = driver.communicate(timeout=60)  # the last who holds the pipe has ended
+    assert printed.split() == ["0", "1"]
+    assert driver.returncode == -signal.SIGKILL
+
+
 def test_dies_also_when_the_named_process_is_gone() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

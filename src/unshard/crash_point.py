@@ -9,7 +9,8 @@
 * `UNSHARD_CRASH_ORDER=path` — the same at the place that this file names, whenever a test writes it, for whoever of all
   that share it comes there next. That one takes it: the file is `path.pid` then, by its process id.
 * `UNSHARD_CRASH_BY=SIGSTOP` — it is sent that signal instead.
-* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place.
+* `UNSHARD_CRASH_PID=pid` — this process dies too, and first: the driver, when a worker reaches the place. Of a death by
+  SIGKILL all die that stand between the two, so that no JVM which outlives its driver has the work done once more.
 """
 
 from __future__ import annotations
@@ -73,7 +74,25 @@ def _die() -> None:
     number = signal.Signals[os.environ.get(BY) or "SIGKILL"]
     other = os.environ.get(PID)
     if other and int(other) != os.getpid():
-        with suppress(ProcessLookupError):  # dead already, which is what was wanted
-            os.kill(int(other), number)
+        between = _between(int(other)) if number == signal.SIGKILL else []
+        for process in (int(other), *between):
+            with suppress(ProcessLookupError):  # dead already, which is what was wanted
+                os.kill(process, number)
     # to this very thread: SIGSTOP to a process is its main thread's to heed, and until then the others run on
     signal.pthread_kill(threading.get_ident(), number)
+
+
+def _between(ancestor: int) -> list[int]:
+    """The processes from below that ancestor down to this one's parent; none where it isn't an ancestor."""
+    line: list[int] = []
+    parent = os.getppid()
+    while parent != ancestor:
+        if parent <= 1:
+            return []
+        line.insert(0, parent)
+        try:
+            status = Path(f"/proc/{parent}/stat").read_text()
+        except FileNotFoundError:  # it has ended, and whose child it was can't be told
+            return []
+        parent = int(status.rpartition(")")[2].split()[1])
+    return line
