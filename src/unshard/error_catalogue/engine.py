@@ -1,0 +1,65 @@
+"""What goes wrong with Spark: its session, its jobs, its executors."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+ENGINE: dict[str, Entry] = {
+    "ENGINE-001": Entry(
+        "Spark can't be started on {master}",
+        "check that Java 17 is installed (package openjdk-17-jre-headless), see the settings under `conf`, and {log}",
+    ),
+    "ENGINE-002": Entry(
+        "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True
+    ),
+    "ENGINE-003": Entry(
+        "Spark has ended in the middle of a job ({task}): its JVM, or its server, is gone",
+        "see the Spark log beside the task's data, and the kernel's for one killed for want of memory; start the same "
+        "command again: it goes on from here, and nothing is lost or applied twice",
+    ),
+    "ENGINE-004": Entry(
+        "Spark is out of reach at {master}",
+        "check that it runs, that the address is the one it listens on, and that no firewall is in between; then start "
+        "again",
+        retryable=True,
+    ),
+    "ENGINE-005": Entry(
+        "Spark's executors don't run what this process runs: {differences}",
+        "install the same release of Unshard, with the libraries of its lock file, on every machine of the cluster, "
+        "and name its interpreter with `python` under `spark`; or send a packed environment with `archives`",
+    ),
+    "ENGINE-006": Entry(
+        "Spark's executors can't run Unshard",
+        "install Unshard on every machine of the cluster and name its interpreter with `python` under `spark`, or send "
+        "a packed environment with `archives`",
+    ),
+    "ENGINE-007": Entry(
+        "no Spark executor came within {seconds} s",
+        "see the cluster's own pages for free cores and memory; lower spark.executor.memory and spark.cores.max under "
+        "`conf`, or end what holds them; then start again",
+        retryable=True,
+    ),
+    "ENGINE-008": Entry(
+        "Spark's executors don't see the files of this folder, and dump files are handed on through it",
+        "set `dir` under `loaders` to a folder of a filesystem that all machines of the cluster have at the same path "
+        "(NFS, CephFS), with the right to write for the executors' user; or run this task with `master: local[*]`",
+    ),
+    "ENGINE-009": Entry(
+        "the session at the Spark Connect server is lost ({task}): the server has ended, was started anew, or can't be "
+        "reached",
+        "see that the server runs; start the same command again: it goes on from here, and nothing is lost or applied "
+        "twice",
+        retryable=True,
+    ),
+    "ENGINE-010": Entry(
+        "a dump under a lock needs all of its tasks at once, which Spark doesn't give with dynamic allocation",
+        'set spark.dynamicAllocation.enabled to "false" under `conf`, or for Spark Connect at its server; or dump '
+        "with `consistency: none`",
+    ),
+    "ENGINE-011": Entry(
+        "the batch is {size} MiB of log and Spark's executors don't see the relay log: no more than {limit} MiB can be "
+        "sent along",
+        "put `relay-dir` on a filesystem that all machines of the cluster have at the same path, so that {folder} is "
+        "seen there; or run this task with `master: local[*]`",
+    ),
+}

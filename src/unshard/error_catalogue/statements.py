@@ -1,0 +1,156 @@
+"""What goes wrong with a statement of the log, or one that an operator gives."""
+
+from __future__ import annotations
+
+from unshard.error_catalogue.entry import Entry
+
+DDL: dict[str, Entry] = {
+    "DDL-001": Entry(
+        "the statement cannot be read: {statement}",
+        "compare it with the source's log; where it is whole there, make the same change on the target and leave it "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
+    "DDL-002": Entry(
+        "the statement is none that can be carried: {statement}",
+        "carry the change out on the target yourself where it is needed there, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, then start again",
+    ),
+    "DDL-003": Entry(
+        "the target's server cannot run the statement on an empty copy of its tables: {statement}",
+        "if the cause is a privilege, grant it (the tutorial lists all) and start again; else give it in a form that "
+        "the target takes, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; or do its work by hand and "
+        "leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
+    "DDL-004": Entry(
+        "the structure that {table} had before the statement is not known: {statement}",
+        "give the structure of that moment, "
+        "`unshard ctl binlog-schema update {task_file} DB TABLE FILE -s {source_id}`, and start again; or keep "
+        "the table out by block-allow-list",
+    ),
+    "DDL-005": Entry(
+        "{table} is not on the target, but the statement needs it there: {statement}",
+        "create it with the structure that it has upstream before the statement, or leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
+    "DDL-006": Entry(
+        "{table} has on the target neither the structure from before the statement nor the one it should have "
+        "after it: {statement}",
+        "somebody has altered the table meanwhile. Undo that, so that it is one of the two shown above, and start "
+        "again: as before, the statement is run, as after it, it is taken as done. Or keep it: where what is found has "
+        "all that the statement brings, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; else give what is to be run on it, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again. "
+        "Nothing behind the statement is applied yet",
+    ),
+    "DDL-007": Entry(
+        "the process ended around a statement whose effect does not show in the structure: {statement}",
+        "look on the target whether it took effect (rows, partitions); if not run it there; in either case leave it "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`, then start again",
+    ),
+    "DDL-008": Entry(
+        "the target refused the statement: {statement}",
+        "mend what the server names, start again; or leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, or run another one in its place, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, and start again",
+    ),
+    "DDL-009": Entry(
+        "the statement was run in the time zone of the source's host, which the log does not name: {statement}",
+        "start the source with a fixed `default_time_zone`, such as '+00:00'; for this statement, give one without "
+        "that zone, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, or leave it out with `skip`; then "
+        "start again",
+    ),
+    "DDL-010": Entry(
+        "the target does not know collation {collation}, the default for what the statement creates: {statement}",
+        "give one that names a character set and collation which the target has, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, then start again",
+    ),
+    "DDL-020": Entry(
+        "{rule} stops the task at this statement ({event}): {statement}",
+        "look what it does; then narrow the rule's events and sql-pattern, or make its action Ignore, and start again",
+    ),
+    "DDL-011": Entry(
+        "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
+        "copy that table as it is now to the target under its new name, leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`, and start with `safe-mode: true` under `syncers`: "
+        "changes that the copy has already do no harm then. Take it off when the task has come past the copy. Or let "
+        "both names through, or neither, and start anew",
+    ),
+    "DDL-012": Entry(
+        "the target has a table {table} already, a name that the statement gives to another: {statement}",
+        "rename or drop that table on the target if nothing is migrated into it, then start again; where other tables "
+        "are merged into it, move the rows there by hand, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
+    "DDL-013": Entry(
+        "sequences are not carried: {statement}",
+        "keep the name {sequence} out by block-allow-list, then start again; make the sequence on the target yourself "
+        "where it is needed there",
+    ),
+    "DDL-023": Entry(
+        "{old} becomes a ghost table of online DDL by RENAME: {statement}",
+        "rename it back upstream and leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`; or, if these are no tables of gh-ost or pt-osc, say so "
+        "with shadow-table-rules and trash-table-rules of the task",
+    ),
+    "DDL-024": Entry(
+        "one helper table of online DDL becomes the ghost of another by RENAME: {statement}",
+        "nobody can say which statements the new ghost has behind it: bring the target's table to the source's "
+        "structure by hand, then leave the statement out, "
+        "`unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
+    "DDL-025": Entry(
+        "{old} takes the place of {new}, but no statement on it was seen: {statement}",
+        "gh-ost or pt-osc had begun before the task did, or the ghost was filled by other means. Give the ALTER "
+        "that it ran, in the name of the table: "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE ...'`, then start again",
+    ),
+    "DDL-026": Entry(
+        "what is given for an operator is no DDL on tables with their schema: {statement}",
+        "give whole statements on tables or schemas, each name as `db.table`; change rows by hand on the target",
+    ),
+    "DDL-033": Entry(
+        "what is given for an operator is on names that the task does not take: {statement}",
+        "names are the source's, and have to pass block-allow-list; take it back, "
+        "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and give it in other names, or run it on "
+        "the target by hand and leave the statement out, `unshard ctl binlog skip` with the same place",
+    ),
+    "DDL-034": Entry(
+        "the statement fills {columns} of rows that are there already with what its run on the source alone gave (a"
+        " random value, a number by the order of rows, the time at which a tool copied a row); on the target they would"
+        " get other values: {statement}",
+        "give a statement without that, `unshard ctl binlog replace {task_file} -s {source_id} 'ALTER TABLE DB.TABLE"
+        " ...'`: add the column with a constant or no default, then set the default and copy the values of those rows"
+        " by hand. Or, as for AUTO_INCREMENT, copy the table again: make it on the target what the source has now,"
+        " leave the statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start with"
+        " `safe-mode: true` under `syncers`. The same statement as it is, given to `replace`, is run: where"
+        " nobody needs those values. Rows that are written behind the statement come with their values in any case",
+    ),
+    "DDL-028": Entry(
+        "`{op}` is for statements, and here are row changes",
+        "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "
+        "`unshard ctl binlog skip` with the same place, and make others on the target by hand",
+    ),
+    "DDL-029": Entry(
+        "a transaction that is applied piece by piece is half applied: nothing can be left out of it any more",
+        "mend what the target refuses so that the rest can be applied; take the operator back, "
+        "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and start again",
+    ),
+    "DDL-030": Entry(
+        "no structure is tracked for the table: it wasn't met yet, or the name is another one",
+        "names are the source's; `unshard ctl binlog-schema update` gives it one",
+    ),
+    "DDL-031": Entry(
+        "the table is not there to take its structure from",
+        "write its CREATE TABLE, as it was at the checkpoint, to a file and give that",
+    ),
+    "DDL-032": Entry(
+        "a batch is half applied by the structures from before: they can't be others now",
+        "start the task so that the batch is finished, and stop it; what stops it on the way has to be mended first, "
+        "or left out by `unshard ctl binlog skip {task_file} -s {source_id} -b FILE:POS`",
+    ),
+    "DDL-027": Entry(
+        "{done} of the {all} operations of this statement are on the target already: nothing else can take its place",
+        "run what is missing by hand, leave the rest out, `unshard ctl binlog skip {task_file} -s {source_id}`, and "
+        "start again; or take back what was given: `unshard ctl binlog revert {task_file} -s {source_id}`",
+    ),
+}
