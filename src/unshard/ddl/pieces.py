@@ -9,8 +9,8 @@
 | event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
 | sequences | `sequence` | refused, where the event filter doesn't leave them out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
-| sharding | `sync.sharded` | with `shard-mode` it waits for the other tables of its group |
-| | `sync.sharding` | without, refused where several tables share the target's |
+| sharding | `sync.sharded_statements` | with `shard-mode` it waits for the other tables of its group |
+| | `sync.no_shard_mode` | without, refused where several tables share the target's |
 | plan, carry out | `prepare`, `carry_out` | an intent, run once |
 
 Between `STEPS` pieces only get fewer, or change what of them is run. Each says why (`Piece.notes`).

@@ -18,7 +18,7 @@ from unshard.explain.ends import Ends
 from unshard.explain.finding import LEFT_OUT, STOPPING, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.sync.sharding import refuse_merged, refuse_shared_schema
+from unshard.sync.no_shard_mode import refuse_merged, refuse_shared_schema
 from unshard.sync.statement_filter import classify_logged, event_in, filtered_names, judge_operation
 from unshard.sync.wanted import COORDINATED
 from unshard.transform.source_rules import SourceRules

@@ -35,9 +35,9 @@ from unshard.sync.group_ddl import operator_for, refuse_fills, statements_for
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
+from unshard.sync.no_shard_mode import refuse_merged, refuse_shared_schema
 from unshard.sync.ownership import Ownership
-from unshard.sync.sharded import Passing, ShardedStatements, Shared
-from unshard.sync.sharding import refuse_merged, refuse_shared_schema
+from unshard.sync.sharded_statements import Passing, ShardedStatements, Shared
 from unshard.sync.wanted import StatementReader, Wanted
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.operators import Op, Operator

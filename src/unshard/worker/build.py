@@ -40,7 +40,7 @@ from unshard.sync.journal import Journal
 from unshard.sync.ownership import Ownership
 from unshard.sync.plan import Planner
 from unshard.sync.safe_mode import Delivery
-from unshard.sync.sharded import ShardedStatements
+from unshard.sync.sharded_statements import ShardedStatements
 from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle

@@ -1,4 +1,7 @@
-"""Statements that would change tables of others too: DDL of merged tables, DROP of a shared schema."""
+"""Statements without `shard-mode`: one that would change tables of others too is refused.
+
+That is DDL of merged tables, and DROP of a schema that others share. With it: `sync.sharded_statements`.
+"""
 
 from __future__ import annotations
 
