@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any
@@ -178,6 +178,7 @@ class Rig:
         self.checks: list[tuple[str, tuple[str, ...]]] = []
         self.report = Report(())
         self.meanwhile: Callable[[], object] | None = None
+        self.beside: list[tuple[str, ...]] = []
         self.asked: list[str] = []
         self.forgotten: list[str] = []
         self.left: list[tuple[str, ...]] = []
@@ -237,8 +238,10 @@ class Rig:
     def _link(self, addr: str) -> FakeWorker:
         return self.workers[addr]
 
-    def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
+    def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Any, others: Any) -> Report:
+        del also
         self.checks.append((task.name, tuple(config.source_id for config in configs)))
+        self.beside.append(tuple(config.source_id for config in others))
         self._happen()
         return self.report
 

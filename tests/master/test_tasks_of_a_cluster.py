@@ -66,6 +66,7 @@ def test_a_task_starts_on_none_where_one_source_has_no_worker(rig: Rig) -> None:
     assert caught.value.code == "CLUSTER-015"
     assert not rig.master.cluster.state.tasks
     assert rig.start("t", "a", "b", on=("a",))["result"]
+    assert rig.beside == [("b",)], "checked against the sources that are not started now"
 
 
 def test_a_failed_check_starts_nothing(rig: Rig) -> None:

@@ -139,3 +139,9 @@ def test_a_read_only_target(files: TaskFiles, mysql_target: MysqlServer, variabl
         mended(with_keys(files, target_database=login), WRITABLE, mysql_target, "fail", f"{variable} is ON")
     finally:
         mysql_target.run("SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF")
+
+
+def test_one_server_under_two_source_ids(files: TaskFiles, mysql_source: MysqlServer, schema: str) -> None:
+    twice = replace(files, sources=dict.fromkeys(("s1", "s2"), mysql_source))
+    (lack,) = found(twice, "same upstream checker")
+    assert f"one and the same server, and both take {schema}.t" in lack.short_error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,13 @@ from typing import Any
 
 import MySQLdb
 
+from unshard.checks.one_server import of_one_server
 from unshard.checks.start_point import start_fault
 from unshard.checks.triggers import Trigger, triggers_of
 from unshard.config.subtask import SubtaskConfig
 from unshard.dump.metadata import read_header
 from unshard.dump.plan import Listed, list_tables
+from unshard.errors import UnshardError
 from unshard.load.checkpoint import FINISHED
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
@@ -125,7 +128,8 @@ class SourceFacts:
 class TaskFacts:
     """All of a task. `there` are the target's tables that the sources' tables are routed to, those it has.
 
-    `triggers` are theirs.
+    `triggers` are theirs. `others` are sources of the task that are not to be started now, as far as they answer;
+    `one_server` names those of all of them that are one server, where there are several of it.
     """
 
     configs: tuple[SubtaskConfig, ...]
@@ -134,6 +138,8 @@ class TaskFacts:
     there: Mapping[TableName, Table]
     fresh: Mapping[str, bool]
     triggers: tuple[Trigger, ...] = ()
+    others: tuple[SourceFacts, ...] = ()
+    one_server: tuple[tuple[str, ...], ...] = ()
 
     @property
     def loading(self) -> tuple[SubtaskConfig, ...]:
@@ -151,9 +157,15 @@ class TaskFacts:
         return {target: tuple(names) for target, names in sorted(groups.items()) if len(names) > 1}
 
 
-def read_facts(configs: Sequence[SubtaskConfig]) -> TaskFacts:
-    """Read both ends of every source. Raises SourceError, TargetError, ConfigError (a table that two routes claim)."""
-    with ThreadPoolExecutor(AT_ONCE // 2, "check") as pool, ThreadPoolExecutor(AT_ONCE // 2, "check source") as others:
+def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig] = ()) -> TaskFacts:
+    """Read both ends of every source. Raises SourceError, TargetError, ConfigError (a table that two routes claim).
+
+    `others` are subtasks of the same task that are not to be started now: no harm where they can't be asked.
+    """
+    with (
+        ThreadPoolExecutor(AT_ONCE // 2, "check") as pool,
+        ThreadPoolExecutor(AT_ONCE // 2, "check source") as by_source,
+    ):
         target = None
         fresh = dict.fromkeys((config.source_id for config in configs), True)
         if configs[0].mode != "dump":
@@ -161,7 +173,8 @@ def read_facts(configs: Sequence[SubtaskConfig]) -> TaskFacts:
             fresh = _fresh(target.endpoint, configs)
         ask = partial(_ask_in_parallel, pool)
         asked = [c for c in configs if c.mode != "load"]
-        sources = tuple(others.map(lambda config: _source(config, fresh[config.source_id], ask), asked))
+        sources = tuple(by_source.map(lambda config: _source(config, fresh[config.source_id], ask), asked))
+        beside = tuple(filter(None, by_source.map(lambda config: _if_it_answers(config, ask), others)))
         there: Mapping[TableName, Table] = {}
         triggers: tuple[Trigger, ...] = ()
         if target is not None:
@@ -171,7 +184,8 @@ def read_facts(configs: Sequence[SubtaskConfig]) -> TaskFacts:
             there = {n: t for n, t in ask(target.endpoint, "target", schemas).items() if n in routed}
             with session(target.endpoint, "target") as connection:
                 triggers = triggers_of(connection, routed, folds=folds)
-    return TaskFacts(tuple(configs), sources, target, there, fresh, triggers)
+    one_server = of_one_server({one.name: (one.end.endpoint, one.end.server) for one in (*sources, *beside)})
+    return TaskFacts(tuple(configs), sources, target, there, fresh, triggers, beside, one_server)
 
 
 Ask = Callable[[Endpoint, Any, Sequence[str]], dict[TableName, Table]]
@@ -244,6 +258,12 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         cascading,
         fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
     )
+
+
+def _if_it_answers(config: SubtaskConfig, ask: Ask) -> SourceFacts | None:
+    with suppress(UnshardError):
+        return _source(config, False, ask)
+    return None
 
 
 def log_filters(connection: Any) -> LogFilters:

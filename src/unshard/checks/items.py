@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.checks import connections, privileges, server, shards, tables
+from unshard.checks import connections, doubled, privileges, server, shards, tables
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.task import TaskConfig
@@ -159,6 +159,10 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "", "same table name checker", "no two tables of the target differ in case alone (DM's error 26001)",
         "target", target=tables.same_but_for_case, applies="all but `dump`", worst="fail",
+    ),
+    Item(
+        "", "same upstream checker", "no two sources are one server and take the same tables of it", "target",
+        target=doubled.doubled, applies="all but `dump` and `load`", worst="fail",
     ),
     Item(
         "target_triggers", "target trigger checker", "no trigger of the target does again what the binlog holds",

@@ -17,18 +17,24 @@ from unshard.transform.expressions.filter import ExpressionFilters
 EVERYTHING = "all"
 
 
-def check_task(task: TaskConfig, configs: Sequence[SubtaskConfig], also: Collection[str] = ()) -> Report:
+def check_task(
+    task: TaskConfig,
+    configs: Sequence[SubtaskConfig],
+    also: Collection[str] = (),
+    others: Sequence[SubtaskConfig] = (),
+) -> Report:
     """The report of a task's pre-checks, without the items that the task ignores; `also` names opt-in ones.
 
-    `configs` are the task's subtasks. Raises SourceError or TargetError where a server can't be asked at all, and
-    ConfigError CONFIG-020 and CONFIG-021 for an expression filter, as the start of the task would.
+    `configs` are the subtasks that are to be started, `others` those of the same task that are not. Raises SourceError
+    or TargetError where a server can't be asked at all, and ConfigError CONFIG-020 and CONFIG-021 for an expression
+    filter, as the start of the task would.
     """
     filters = {config.source_id: _expressions(config) for config in configs}
     ignored = set(task.ignore_checking_items)
     if EVERYTHING in ignored:
         return Report(())
     items = [item for item in ITEMS if item.ignored not in ignored and (not item.opt_in or item.ignored in also)]
-    facts = read_facts(configs)
+    facts = read_facts(configs, others)
     for source in facts.sources:
         if source.fresh:
             _ask(source.name, filters[source.name], source.tables.values())

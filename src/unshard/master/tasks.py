@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Lock
 
@@ -16,7 +16,7 @@ from unshard.checks.run import check_task, require
 from unshard.config.files import parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
-from unshard.errors import CheckError, ClusterError, Where
+from unshard.errors import CheckError, ClusterError, ConfigError, Where
 from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, at_time, forget, start_of
 from unshard.master.cluster import Cluster
@@ -26,7 +26,7 @@ from unshard.master.orders import same_login, source_config, subtask_config, tas
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
 
-Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str]], Report]
+Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str], Sequence[SubtaskConfig]], Report]
 _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
@@ -50,7 +50,7 @@ class Tasks:
             raise ClusterError("CLUSTER-016", cause=f"--also takes {', '.join(opt_in_names())}, not {unknown[0]}")
         for config in configs:
             start_of(config, request.start_time, self._at_time)
-        return self._check(task, configs, request.also).to_dict(request.err_cnt, request.warn_cnt)
+        return self._check(task, configs, request.also, ()).to_dict(request.err_cnt, request.warn_cnt)
 
     def start(self, request: StartTask, *, checked: bool = False) -> Answer:
         """Start a task on all of its sources, or those named; on none where one of them can't be.
@@ -65,11 +65,12 @@ class Tasks:
             self._refuse(state, task, request, [config.source_id for config in configs])
             told = ""
             try:
-                told = "" if checked else self._checked(task, configs)
+                others = _others(state, task, configs)
+                told = "" if checked else self._checked(task, configs, others)
                 starts = self._starts(configs, request)
                 if request.remove_meta:
                     self._forget(configs[0])
-                    told = "" if checked else self._checked(task, configs)  # now as a task that begins
+                    told = "" if checked else self._checked(task, configs, others)  # now as a task that begins
             except CheckError as error:
                 return {"result": False, "msg": str(error), "sources": [], "checkResult": error.cause}
             with self._cluster.change() as writing:
@@ -93,7 +94,7 @@ class Tasks:
                 raise ClusterError("CLUSTER-007", values={"task": task.name})
             _refuse_twin(state, task.name)
             configs = plan(state, task, ())
-            told = self._checked(task, configs)
+            told = self._checked(task, configs, ())
             names = [config.source_id for config in configs]
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, names)
@@ -185,9 +186,9 @@ class Tasks:
         time, forgets = request.start_time, request.remove_meta
         return {one.source_id: start_of(one, time, self._at_time, forgets=forgets) for one in configs}
 
-    def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> str:
+    def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]) -> str:
         """What the checks tell. Raises CheckError CHECK-001."""
-        report = self._check(task, configs, ())
+        report = self._check(task, configs, (), others)
         require(report)
         return _told(report)
 
@@ -232,6 +233,17 @@ def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[Subtas
             raise ClusterError("CLUSTER-008", Where(one.source_id))
     part = task.model_copy(update={"mysql_instances": chosen})
     return plan_subtasks(part, [source_config(state.sources[one.source_id]) for one in chosen])
+
+
+def _others(state: State, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> list[SubtaskConfig]:
+    """The subtasks on the task's other sources, as far as these are known and can be read."""
+    chosen = {config.source_id for config in configs}
+    found: list[SubtaskConfig] = []
+    for one in task.mysql_instances:
+        if one.source_id not in chosen:
+            with suppress(ClusterError, ConfigError):
+                found += plan(state, task, [one.source_id])
+    return found
 
 
 def subtasks(state: State, task: str, sources: Sequence[str]) -> list[SubtaskRow]:
