@@ -17,6 +17,7 @@ from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.shard_groups import load_groups
+from unshard.target.shard_locks import load_keeper
 from unshard.testing.throwaway import ThrowawayServer
 
 ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
@@ -125,6 +126,14 @@ class Shards:
         connection.close()
         state = group.tables.get(TableName(f"{self.name}_s", f"{self.prefix}_{table}"))
         return len(state.sequence) if state is not None else 0
+
+    def owner(self) -> str:
+        """Who runs the DDL that waits, empty where none does."""
+        connection = self.target.connection()
+        meta = MetaTables(f"meta_{self.name}", self.name)
+        keeper = load_keeper(connection, meta, TableName(f"{self.name}_all", self.prefix))
+        connection.close()
+        return keeper.open.owner if keeper.open is not None else ""
 
     def held(self) -> int:
         """How many source tables have a row of a group that is not resolved."""

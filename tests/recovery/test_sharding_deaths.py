@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from shard_runs import Shards, ends_at
-from task_runs import Command, TaskRun
+from task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.shard_locks import forget_source
@@ -131,8 +131,18 @@ def test_deaths_between_statements_that_a_copy_has(
         shards.settle(run)
 
 
+def take_out(files: TaskFiles, source: str) -> None:
+    """As a master does behind `update-task`."""
+    connection = files.target.connection()
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        forget_source(cursor, MetaTables(files.meta, files.name), source)
+        cursor.execute("COMMIT")
+    connection.close()
+
+
 def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(
-    shards: Shards, spark: SparkSession, target: MariadbServer, monkeypatch: pytest.MonkeyPatch
+    shards: Shards, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = shards.files()
     with TaskRun(files, spark) as run:
@@ -140,11 +150,42 @@ def test_an_owner_that_dies_in_its_ddl_and_is_taken_out_of_the_task_comes_back(
     for number, place in enumerate(("ddl-execute-before", "ddl-execute-after")):
         change(shards, number)
         assert ends_at(place, files, spark, monkeypatch), place
-        connection = target.connection()
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN")
-            forget_source(cursor, MetaTables(files.meta, files.name), "s1")
-            cursor.execute("COMMIT")
-        connection.close()
+        take_out(files, "s1")
     with TaskRun(files, spark) as run:
         shards.settle(run)
+
+
+def test_the_next_owner_goes_on_with_the_ddl_of_one_that_is_taken_out(
+    source: MariadbServer,
+    second_source: MariadbServer,
+    target: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It dies before the target has the DDL, behind it, and the next one too; both go on where they were."""
+    syncer = {"checkpoint-flush-interval": 600}
+    shards = Shards(schema, {"s1": source, "s2": second_source}, target, tmp_path, tables=1, syncer=syncer)
+    files = shards.files()
+    rest = replace(files, sources={"s2": second_source})
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    for number, place in enumerate(("ddl-execute-before", "ddl-execute-after")):
+
+        def meet(run: TaskRun, number: int = number) -> None:
+            shards.alter("s1", 0, f"ADD COLUMN c_{number} INT NOT NULL DEFAULT 7")
+            shards.insert("s1", 0, number + 1)
+            wait_until(lambda: shards.held() == 1, "s1 has met it")
+            wait_until(lambda: shards.owner() == "s1", "s1 has reported it")
+            shards.alter("s2", 0, f"ADD COLUMN c_{number} INT NOT NULL DEFAULT 7")
+            shards.update("s2", 0, 0, f"c_{number} = 8")
+
+        assert ends_at(place, files, spark, monkeypatch, meet), place
+        take_out(files, "s1")
+        assert ends_at("sync-close-before", rest.write(), spark, monkeypatch)
+        with TaskRun(rest, spark) as run:
+            run.catch_up()
+            wait_until(lambda: shards.held() == 1, "s2 is in step, s1 is not there")
+        with TaskRun(files.write(), spark) as run:
+            shards.settle(run)

@@ -145,7 +145,9 @@ class World:
 
     def take_out(self, source: str) -> None:
         """The source is no part of the task until it is announced again."""
-        self.form = self.locks.take_out(source).to_dict()
+        running = self.subtasks[source].running
+        begun = {"runs": running} if running else None
+        self.form = self.locks.take_out(source, begun).to_dict()
         self.silent -= {source}
         self.subtasks[source].away = True
 

@@ -12,6 +12,7 @@ from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 
 TARGET = TableName("db", "t")
+BEGUN = {"steps": ["ADD a"]}
 T1 = TableName("up", "t_1")
 A, B, C = ((f"ALTER TABLE `db`.`t` ADD {column} INT",) for column in "abc")
 
@@ -185,8 +186,35 @@ def test_a_source_that_comes_back_without_a_table_keeps_no_locks() -> None:
 
 
 def test_an_owner_that_is_taken_out_in_the_middle_of_its_ddl_skips_it_when_it_comes_back() -> None:
-    locks = keeper("s1", "s2").join("s1", A, "").join("s2", A, "").take_out("s1")
+    locks = keeper("s1", "s2").join("s1", A, "").join("s2", A, "").take_out("s1", BEGUN)
     assert locks.outcome("s2") is Outcome.EXECUTE
+    assert locks.open is not None and locks.open.begun == BEGUN
     back = locks.done("s2").declare("s1", [T1])
     assert back.outcome("s1") is None
     assert back.join("s1", A, "").outcome("s1") is Outcome.SKIP
+
+
+def test_what_nobody_else_has_met_is_kept_for_whoever_comes_next() -> None:
+    locks = keeper("s1", "s2").join("s1", A, "").unlock("", "ann").take_out("s1", BEGUN)
+    locks = LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict())))
+    assert locks.open is not None and not locks.open.owner and not locks.busy
+    met = locks.join("s2", A, "")
+    assert met.outcome("s2") is Outcome.EXECUTE
+    assert met.open is not None and met.open.begun == BEGUN
+    back = locks.declare("s2", []).declare("s1", [T1]).join("s1", A, "")
+    assert back.outcome("s1") is Outcome.EXECUTE
+    assert back.done("s1").locks == ()
+
+
+def test_a_human_chooses_another_ddl_than_the_one_that_was_begun() -> None:
+    locks = keeper("s1", "s2").join("s1", A, "").join("s2", B, "").unlock("s1", "ann").take_out("s1", BEGUN)
+    assert locks.open is not None and (locks.open.owner, locks.open.ddls) == ("s2", A)
+    assert locks.outcome("s2") is Outcome.EXECUTE, "the human has let it pass: it goes on with what was begun"
+    locks = locks.unlock("s2", "ann")
+    assert locks.open is not None and (locks.open.ddls, locks.open.begun) == (B, None)
+
+
+def test_only_what_the_source_may_run_is_kept() -> None:
+    locks = keeper("s1", "s2").join("s1", A, "").join("s2", A, "")
+    assert all(lock.begun is None for lock in locks.take_out("s2", BEGUN).locks)
+    assert all(lock.begun is None for lock in locks.remove("ann").take_out("s1", BEGUN).locks)

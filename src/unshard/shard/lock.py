@@ -25,7 +25,8 @@ class Lock:
     `reports`: by source, in the order in which they came, what each has met; `ddls` are the first one's.
     `resolved`: the owner may run it. `executed`: it is in the target, or was given up by a human, which leaves nothing
     to run. `excused`: sources that a human lets pass although they have met something else. `decision`: what a human
-    has done, for the record. Times are ISO 8601, UTC.
+    has done, for the record. Times are ISO 8601, UTC. `begun`: the intent of an owner that was taken out of the task
+    in the middle of its DDL, which the next one goes on with; where nobody else has reported there is no owner yet.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Lock:
     executed: bool = False
     excused: frozenset[str] = frozenset()
     decision: str = ""
+    begun: Form | None = None
 
     @property
     def ready(self) -> frozenset[str]:
@@ -67,23 +69,25 @@ class Lock:
         return side_by_side(source, self.reports[source], self.owner, self.ddls)
 
     def reported(self, source: str, ddls: tuple[str, ...]) -> Lock:
-        return replace(self, reports={**self.reports, source: ddls})
+        return replace(self, reports={**self.reports, source: ddls}, owner=self.owner or source)
 
     def without(self, source: str) -> Lock | None:
         """The same when the source has no table left; None where nobody is left who could run it."""
         reports = {name: ddls for name, ddls in self.reports.items() if name != source}
         if self.executed or source != self.owner:
             return replace(self, reports=reports)
-        if not reports:
-            return None
-        owner = next((name for name in reports if name in self.ready), next(iter(reports)))
-        return replace(self, reports=reports, owner=owner, ddls=reports[owner])
+        owner = next((name for name in reports if name in self.ready), next(iter(reports), ""))
+        if self.begun is not None:
+            return replace(self, reports=reports, owner=owner, resolved=self.resolved and bool(reports))
+        return replace(self, reports=reports, owner=owner, ddls=reports[owner]) if reports else None
 
     def unlocked(self, owner: str, by: str) -> Lock:
         """Resolved by a human: `owner` runs what it has met, all others that have reported pass."""
-        excused = self.excused | frozenset(self.reports)
+        excused, ddls = self.excused | frozenset(self.reports), self.reports[owner]
         decision = f"unlocked by {by}, {owner} runs its own"
-        return replace(self, owner=owner, ddls=self.reports[owner], resolved=True, excused=excused, decision=decision)
+        begun = self.begun if same(ddls, self.ddls) else None
+        lock = replace(self, owner=owner, ddls=ddls, excused=excused, decision=decision)
+        return replace(lock, resolved=True, begun=begun)
 
     def removed(self, by: str) -> Lock:
         """Given up by a human: nobody runs it any more, all pass."""
@@ -101,6 +105,7 @@ class Lock:
             "executed": self.executed,
             "excused": sorted(self.excused),
             "decision": self.decision,
+            "begun": self.begun,
         }
 
     @classmethod

@@ -129,13 +129,19 @@ class LockKeeper:
         members = {**self.members, source: Member(tuple(sorted(tables)), passed)}
         return replace(self, members=members, silent=self.silent - {source}, left=left, away=away)._settled()
 
-    def take_out(self, source: str) -> LockKeeper:
-        """The source is no part of the task any more: nobody waits for it."""
+    def take_out(self, source: str, begun: Form | None = None) -> LockKeeper:
+        """The source is no part of the task any more: nobody waits for it.
+
+        `begun`: the intent of this target's DDL that it has open; whoever owns the lock next goes on with it.
+        """
         member = self.members.get(source)
         if member is None and source not in self.silent:
             return self
         passed = member.passed if member else self.away.get(source, self.gone)
-        return replace(self, away={**self.away, source: passed})._without(source)
+        lock = self.lock_of(source)
+        runs = begun is not None and lock is not None and lock.outcome(source) is Outcome.EXECUTE
+        kept = self._put(replace(lock, begun=begun)) if runs and lock is not None else self
+        return replace(kept, away={**self.away, source: passed})._without(source)
 
     def leave(self, source: str, table: TableName) -> LockKeeper:
         """The source has the table, and nobody waits for it until the source declares it."""
@@ -216,7 +222,8 @@ class LockKeeper:
     def _settled(self) -> LockKeeper:
         """Resolve what all have reported, forget what all have passed."""
         locks = tuple(
-            replace(lock, resolved=lock.resolved or not lock.remain(self.needed(lock))) for lock in self.locks
+            replace(lock, resolved=lock.resolved or bool(lock.reports and not lock.remain(self.needed(lock))))
+            for lock in self.locks
         )
         counts = [*(member.passed for member in self.members.values()), *self.away.values()]
         slowest = min(counts, default=self.executed)

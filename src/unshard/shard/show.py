@@ -61,6 +61,8 @@ def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None) -> str:
     parts = [lock.decision] if lock.decision else []
     if lock.resolved and not lock.executed:
         parts.append(f"{lock.owner} runs it on the target")
+    if not lock.owner:
+        parts.append("its owner was taken out of the task in the middle of it; the next source that meets it goes on")
     for source in lock.remain(keeper.needed(lock)):
         if source in lock.mismatched:
             parts.append(f"{source} has met another DDL")

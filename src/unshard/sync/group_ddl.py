@@ -10,6 +10,9 @@ later, for the task has stopped at the DDL, is met here:
 | `replace` | what is given, by the routes of this source | the same |
 | `inject` | what is given, then the DDL | the same |
 
+Where an earlier owner was taken out of the task in the middle of it (`Lock.begun`), its intent is what is run: the
+target's structure tells how far it came, as after a death of the same owner.
+
 Of a DDL that nobody has given, two things are not as upstream: IGNORE is left out, for rows of two shards may double a
 key where the shards don't; and one that fills rows with what only its own run gives (`ddl.fills`) is refused.
 """
@@ -25,11 +28,12 @@ from unshard.ddl.given import given_pieces, parse_given
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Rules
+from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import for_target
 from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import ShardError, Where
+from unshard.errors import DdlError, ShardError, Where
 from unshard.model.table import Table
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
@@ -51,6 +55,39 @@ def _is_in(item: DdlItem, operator: Operator) -> bool:
     begin, end = item.begin.position, item.end.position
     copied = item.payload["before"] is None
     return operator.position == begin if copied else begin <= operator.position < end
+
+
+def intent_for(
+    group: ShardingGroup,
+    keeper: LockKeeper,
+    operator: Operator | None,
+    tracker: SchemaTracker,
+    rules: Rules,
+    journal: Journal,
+) -> tuple[Intent | None, bool]:
+    """What is run on the target of the group's DDL, None: nothing; and whether an earlier owner may have run some.
+
+    Raises as `statements_for`, `plan_intent`, `refuse_fills`; DdlError DDL-027 where an operator is given for what an
+    earlier owner has run in part.
+    """
+    assert group.ready is not None
+    lock, item = keeper.lock_of(group.source), group.ready
+    begin, end = item.begin.position, item.end.position
+    if lock is not None and lock.begun is not None:
+        begun = Intent.from_dict(lock.begun)
+        where = statements_of(item)[0].context.where
+        if operator is None:
+            context = replace(begun.context, where=where)
+            return replace(begun, position_begin=str(begin), position_end=str(end), context=context), True
+        if begun.done and operator.op is not Op.SKIP:
+            raise DdlError("DDL-027", where, values={"done": begun.done, "all": len(begun.steps)})
+    statements = statements_for(group, keeper, operator, tracker, rules, journal)
+    if not statements:
+        return None, False
+    intent = journal.on_target(lambda c: plan_intent(c, tracker.place, statements, begin, end, keeper.names))
+    if operator is None:
+        refuse_fills(intent, group, keeper, journal)
+    return intent, False
 
 
 def statements_for(

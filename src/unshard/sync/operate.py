@@ -5,6 +5,7 @@
 | without one, or with this very one | no, or this one | its plan is brought to its end |
 | without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
 | with one that was taken back | no | planned anew as the statement itself |
+| by an owner of a sharding DDL that was taken out of the task meanwhile | either | what `Lock.begun` tells |
 
 If it dies before the new plan is noted, the old one stands, and it is planned anew again; behind it the new one does.
 """
@@ -39,6 +40,9 @@ def finish_statement(
     group = statements.group_of(batch)
     if group is None and "group" in batch.plan:  # another source runs it, or nobody does
         statements.finish(batch, journal)
+        return True
+    if group is not None and "handed_on" in batch.plan:  # the source was taken out of the task, and is the owner again
+        statements.execute(group, Location(batch.end, batch.plan["end_gtid"]), journal, again=batch)
         return True
     operator = journal.operator_in(begin, batch.end) if group is None else operator_for(group, journal)
     if (operator.number if operator is not None else None) == batch.plan.get("operator"):

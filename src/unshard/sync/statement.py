@@ -31,7 +31,7 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.sync.fills import refuse_unlike_fills
 from unshard.sync.follow import Ddl
-from unshard.sync.group_ddl import operator_for, refuse_fills, statements_for
+from unshard.sync.group_ddl import intent_for, operator_for
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
 from unshard.sync.logged import SourceTraits, from_form, to_form
@@ -180,29 +180,26 @@ class Statements:
         be done before.
         """
         assert self.sharded is not None and group.ready is not None
-        place, begin, end = self.tracker.place, group.ready.begin.position, group.ready.end.position
         keeper = self.sharded.groups.locks(group)
         operator = operator_for(group, journal)
-        statements = statements_for(group, keeper, operator, self.tracker, self.rules, journal)
+        intent, resumed = intent_for(group, keeper, operator, self.tracker, self.rules, journal)
         if operator is not None:
-            journal.used = {operator.number: "; ".join(one.text for one in statements) or "left out"}
+            steps = intent.steps if intent is not None else ()
+            journal.used = {operator.number: "; ".join(step.statement for step in steps) or "left out"}
         plan: dict[str, Any] = {"kind": "ddl", "changes": [], "end_gtid": at.gtid}
         plan["group"] = [group.target.schema, group.target.table]
         if operator is not None:
             plan["operator"] = operator.number
-        if statements:
-            intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, keeper.names))
-            if operator is None:
-                refuse_fills(intent, group, keeper, journal)
+        if intent is not None:
             plan["intent"] = intent.to_dict()
             if again is None:
                 journal.open(at, at, plan, partitions=0)
             else:
                 journal.note(plan)
-            self._run(intent, plan, journal, resumed=False)
+            self._run(intent, plan, journal, resumed=resumed)
         self.touched = frozenset(group.tables)
         also, changes = self.sharded.groups.resolve(group, at), self.take_changes(at.position)
-        if statements or again is not None:
+        if intent is not None or again is not None:
             journal.close(at, changes, Account(), also=also)
         else:
             journal.move(at, changes, also=also)

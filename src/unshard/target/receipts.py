@@ -184,6 +184,22 @@ def note_plan(connection: Any, meta: MetaTables, source: str, epoch: int, batch_
         _own_or_rollback(cursor, source)
 
 
+def hand_on(cursor: Any, meta: MetaTables, source: str) -> dict[str, Any] | None:
+    """The plan of the sharding DDL that the source has open, which is not its own to finish any more; None: no such.
+
+    In the transaction that gives it to another source, behind a `claim`.
+    """
+    cursor.execute(f"SELECT plan FROM {meta.batch} WHERE source = %s AND state = 'open' FOR UPDATE", (source,))
+    found = cursor.fetchone()
+    plan: dict[str, Any] = json.loads(found[0]) if found else {}
+    if plan.get("kind") != "ddl" or "group" not in plan or plan.get("handed_on"):
+        return None
+    cursor.execute(
+        f"UPDATE {meta.batch} SET plan = %s WHERE source = %s", (json.dumps({**plan, "handed_on": True}), source)
+    )
+    return plan
+
+
 def mark_done(cursor: Any, meta: MetaTables, source: str, epoch: int, batch_id: int) -> None:
     """Close the batch; the caller's transaction moves the checkpoint too."""
     cursor.execute(

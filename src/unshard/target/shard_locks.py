@@ -17,6 +17,7 @@ from unshard.model.table import TableName
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
+from unshard.target.receipts import hand_on
 
 Change = Callable[[LockKeeper], LockKeeper]
 
@@ -121,10 +122,15 @@ def copy_has(cursor: Any, meta: MetaTables, source: str, target: TableName, met:
 
 
 def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
-    """The source is no part of the task any more: nothing waits for it. Where it comes back it goes on counting."""
+    """The source is no part of the task any more: nothing waits for it. Where it comes back it goes on counting.
+
+    A DDL that it has begun is for the next owner to finish, in `Lock.begun`.
+    """
+    plan = hand_on(cursor, meta, source)
+    begun = {TableName(*plan["group"]): plan["intent"]} if plan is not None else {}
     silent = _hold(cursor, meta)
     found = _load(cursor, meta, silent, " FOR UPDATE")
-    _save(cursor, meta, [keeper.take_out(source) for keeper in found])
+    _save(cursor, meta, [keeper.take_out(source, begun.get(keeper.target)) for keeper in found])
     cursor.execute(f"DELETE FROM {meta.shard_source} WHERE source = %s", (source,))
 
 
