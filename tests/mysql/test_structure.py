@@ -6,7 +6,7 @@ import pytest
 
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
-from unshard.mysql.structure import read_table, table_names
+from unshard.mysql.structure import read_table, table_names, without_hashes
 from unshard.testing.servers import MariadbServer
 
 MEMBERS = ("plain", "it's", "back\\slash", "line\nfeed", "comma,quote'", "", "é漢", "zero\0byte")
@@ -44,3 +44,22 @@ def test_keys_counters_and_columns_of_a_table(source_server: MariadbServer, sche
     assert table.columns[0].auto_increment
     assert "AUTO_INCREMENT=" not in table.create_sql
     assert type(table).from_dict(table.to_dict()) == table
+
+
+def test_columns_that_unique_keys_by_a_hash_hide(source_server: MariadbServer, schema: str) -> None:
+    """They stand behind all others, as in the binlog; what has no such keys has none."""
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (db_row_hash_1 INT, s TEXT, b BLOB, v VARCHAR(9), UNIQUE (s), UNIQUE (v) USING HASH,"
+        " KEY (b(9)), UNIQUE (db_row_hash_1)) WITH SYSTEM VERSIONING",
+        f"CREATE TABLE {schema}.m (v VARCHAR(9), UNIQUE (v)) ENGINE=MEMORY",
+    )
+    with session(source_server.endpoint, "source") as connection:
+        table = read_table(connection, TableName(schema, "t"))
+        memory = read_table(connection, TableName(schema, "m"))
+    assert table is not None and memory is not None
+    hidden = ["row_start", "row_end", "DB_ROW_HASH_2", "DB_ROW_HASH_3"]
+    assert [column.name for column in table.columns[4:]] == hidden
+    assert all(column.generated and column.invisible for column in table.columns[4:])
+    assert without_hashes(table).columns == table.columns[:-2]
+    assert [column.name for column in memory.columns] == ["v"]

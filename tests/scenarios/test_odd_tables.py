@@ -33,6 +33,10 @@ TABLES = {
     "zeros": "(id int AUTO_INCREMENT PRIMARY KEY, d date, t timestamp NULL, k int DEFAULT 4, g int AS (k + 1) VIRTUAL,"
     " s int AS (k * 2) STORED, h int INVISIBLE DEFAULT 7, u varchar(40) DEFAULT (concat(uuid(), d)))",
     "versions": "(id int PRIMARY KEY, v int, w int WITHOUT SYSTEM VERSIONING) WITH SYSTEM VERSIONING",
+    "spans": "(id int, s date, e date, v int, PERIOD FOR p (s, e), PRIMARY KEY (id, p WITHOUT OVERLAPS))",
+    "hashed": "(v int, s text, DB_ROW_HASH_1 int, b blob NOT NULL, w varchar(9), UNIQUE (s), UNIQUE (b, v),"
+    " UNIQUE (w) USING HASH) WITH SYSTEM VERSIONING",
+    "memory": "(v varchar(9), UNIQUE (v)) ENGINE=MEMORY",
     "periods": "(id int PRIMARY KEY, v int, s timestamp(6) GENERATED ALWAYS AS ROW START,"
     " e timestamp(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME(s, e)) WITH SYSTEM VERSIONING",
 }
@@ -51,6 +55,9 @@ FIRST = [
     "INSERT INTO zeros (id, d, t) VALUES (0, '0000-00-00', '0000-00-00 00:00:00'), (5, '2024-02-31', NULL)",
     "INSERT INTO versions VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)",
     "UPDATE versions SET v = 9 WHERE id = 1",
+    "INSERT INTO spans VALUES (1, '2020-01-01', '2030-01-01', 1), (2, '2020-01-01', '2030-01-01', 2)",
+    "INSERT INTO hashed VALUES (1, repeat('a', 5000), 1, 'a', 'a'), (2, repeat('b', 5000), 2, '', NULL)",
+    "INSERT INTO memory VALUES (1), (2)",
     "INSERT INTO periods (id, v) VALUES (1, 1), (2, 2), (3, 3)",
     "DELETE FROM periods WHERE id = 2",
 ]
@@ -75,6 +82,15 @@ LATER = [
     "DELETE FROM versions WHERE id = 2",
     "REPLACE INTO versions VALUES (3, 30, 30), (4, 4, 4)",
     "DELETE HISTORY FROM versions",
+    *(f"DELETE FROM spans FOR PORTION OF p FROM '202{year}-06-01' TO '202{year}-07-01'" for year in range(8)),
+    "UPDATE spans FOR PORTION OF p FROM '2021-01-01' TO '2028-01-01' SET v = 9 WHERE id = 2",
+    "UPDATE hashed SET s = 'c' WHERE v = 1",
+    "UPDATE hashed SET s = repeat('a', 5000) WHERE v = 2",
+    "UPDATE hashed SET s = repeat('b', 5000), DB_ROW_HASH_1 = 7 WHERE v = 1",
+    "ALTER TABLE hashed ADD x int DEFAULT 5, DROP KEY w",
+    "INSERT INTO hashed VALUES (3, NULL, NULL, 'b', 'a', 6)",
+    "UPDATE hashed SET b = w, x = 7 WHERE v = 3",
+    "DELETE FROM memory WHERE v = 1",
     "UPDATE periods SET id = 10 WHERE id = 1",
     "INSERT INTO periods (id, v) VALUES (3, 0), (4, 4) ON DUPLICATE KEY UPDATE v = 33",
     "ALTER TABLE lone ADD v int DEFAULT 1, ADD SYSTEM VERSIONING",

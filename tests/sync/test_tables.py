@@ -51,6 +51,13 @@ def test_key_and_ties(keys: list[tuple[str, ...]], key: tuple[str, ...], forms: 
     assert tuple(tie.forms for tie in plan.ties) == forms
 
 
+def test_spans_that_must_not_overlap_keep_their_order() -> None:
+    """Rows of other key values may not be there at the same time, so the one key doesn't tell what may pass what."""
+    spans = replace(table(("id",)), create_sql="PRIMARY KEY (`id`,`p` WITHOUT OVERLAPS)")
+    plan = plan_target(table(), spans, Where())
+    assert plan.ordered and "WITHOUT OVERLAPS" in plan.why
+
+
 @pytest.mark.parametrize(
     ("keys", "why"),
     [

@@ -21,6 +21,7 @@ from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, Kind, Role
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.structure import without_hashes
 
 Changes = dict[TableName, Table | None]
 
@@ -163,9 +164,11 @@ class SchemaTracker:
 
 
 def _of_mysql(table: Table | None) -> Table | None:
-    """What a MySQL upstream has where MariaDB made the copy, which makes a LONGTEXT with a check of a JSON column."""
-    if table is None or "json_valid(" not in table.create_sql:
-        return table
+    """What a MySQL upstream has where MariaDB made the copy, which makes a LONGTEXT with a check of a JSON column, and
+    hidden columns for keys USING HASH."""
+    if table is None:
+        return None
+    table = without_hashes(table)
     columns = tuple(
         replace(column, type="json", definition="json", charset=None, collation=None, length=0)
         if column.collation == "utf8mb4_bin" and f"(json_valid({quote_name(column.name)}))" in table.create_sql

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import count, islice
 from typing import Any
 
 from unshard.model.table import Column, Index, Table, TableName
@@ -22,13 +23,17 @@ _MEANING = {"0": "\0", "n": "\n", "r": "\r"}
 _TEXT = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
 _PERIOD = re.compile(r"^  PERIOD FOR SYSTEM_TIME \(`((?:[^`]|``)+)`, `((?:[^`]|``)+)`\)", re.MULTILINE)
 
+_HASH = "DB_ROW_HASH_"
+_HASH_COLUMN = Column("", "bigint", "bigint(20) unsigned", True, precision=20, generated=True, invisible=True)
+_IN_MEMORY = re.compile(r"\n\) ENGINE=MEMORY\b")
+
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
        CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, EXTRA, COLUMN_DEFAULT
   FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s ORDER BY ORDINAL_POSITION
 """
 _INDEXES = """
-SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE
+SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE, INDEX_TYPE
   FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
  ORDER BY INDEX_NAME, SEQ_IN_INDEX
 """
@@ -57,10 +62,11 @@ def read_table(connection: Any, name: TableName) -> Table | None:
     create_sql = create_statement(connection, name)
     columns = _with_period(columns, create_sql)
     period = {column.name for column in columns if column.period}
+    keys = rows(connection, _INDEXES, (name.schema, name.table))
     return Table(
         name=name,
-        columns=columns,
-        indexes=to_indexes(rows(connection, _INDEXES, (name.schema, name.table)), period),
+        columns=_with_hashes(columns, keys, create_sql),
+        indexes=to_indexes((key[:4] for key in keys), period),
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
     )
@@ -118,6 +124,26 @@ def _with_period(columns: tuple[Column, ...], create_sql: str) -> tuple[Column, 
     start, end = (name.replace("``", "`") for name in found.groups())
     periods = {start: "start", end: "end"}
     return tuple(replace(column, period=periods.get(column.name, "")) for column in columns)
+
+
+def _with_hashes(columns: tuple[Column, ...], keys: Iterable[tuple[Any, ...]], create_sql: str) -> tuple[Column, ...]:
+    """The columns with those that MariaDB hides behind all others, one for each unique key that it keeps by a hash:
+    one over TEXT or BLOB, too long for another kind, or USING HASH. No statement shows them, the binlog has them.
+    Keys of the MEMORY engine, which are hashes too, need none.
+    """
+    hashed = {name for name, _, _, non_unique, kind in keys if kind == "HASH" and not int(non_unique)}
+    if not hashed or _IN_MEMORY.search(create_sql):
+        return columns
+    taken = {column.name.upper() for column in columns}
+    free = (name for number in count(1) if (name := f"{_HASH}{number}") not in taken)
+    return (*columns, *(replace(_HASH_COLUMN, name=name) for name in islice(free, len(hashed))))
+
+
+def without_hashes(table: Table) -> Table:
+    """The table as a server has it that keeps no unique key by a hash."""
+    made = (replace(_HASH_COLUMN, name=column.name) for column in table.columns if column.name.startswith(_HASH))
+    hidden = frozenset(made)
+    return replace(table, columns=tuple(column for column in table.columns if column not in hidden))
 
 
 def _members(kind: str, definition: str) -> tuple[str, ...]:

@@ -252,13 +252,13 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
     own = tuple(upstream.column(name).name for name in key)
     plan = TargetPlan(0, target.name, columns, own, times=times, enums=enums, why=_FREE)
     plan = replace(plan, doubles=_doubles(upstream, target, own))
+    if _OVERLAPS in target.create_sql.upper():
+        return replace(plan, ordered=True, why=f"a key of it is {_OVERLAPS}: all of its changes keep their order")
     texts = [target.column(name) for name in key if name.lower() not in plain]
     if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
         return plan
     ties = [_tie(upstream, target, index) for index in target.unique_keys]
     known = tuple(tie for tie in ties if tie is not None)
-    if _OVERLAPS in target.create_sql.upper():
-        return replace(plan, ordered=True, why=f"a key of it is {_OVERLAPS}: all of its changes keep their order")
     if len(known) < len(ties):
         odd = [index.name for index, tie in zip(target.unique_keys, ties, strict=True) if tie is None]
         why = f"texts don't tell which rows share a value of {_either(odd)}, so all of its changes keep their order"

@@ -15,7 +15,7 @@ from typing import Any
 from MySQLdb.cursors import SSCursor
 
 from unshard.model.table import Column, Table, TableName
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import read_table, without_hashes
 from unshard.mysql.types import GEOMETRIES
 from unshard.testing.throwaway import ThrowawayServer
 
@@ -66,7 +66,7 @@ def compare(
 
     Raises LookupError when a table or a column is not there.
     """
-    names = list(columns or [column.name for column in _table(*target).columns if not column.period])
+    names = list(columns or [column.name for column in without_hashes(_table(*target)).columns if not column.period])
     if mapping is None:
         sums = [_server_sum(place, names) for place in sources]
         ours, theirs = (
