@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from cluster_rig import Rig, source_text, task_text
@@ -19,7 +20,9 @@ from unshard.api.verbs import (
     StopTask,
     UpdateTask,
 )
-from unshard.errors import ClusterError
+from unshard.errors import ClusterError, ConfigError, Where
+from unshard.master import orders
+from unshard.master.state import TaskRow
 
 BAD_SOURCE = source_text("a") + "of-an-earlier-version: 7\n"
 BAD_TASK = task_text("t", "a") + "of-an-earlier-version: 7\n"
@@ -119,3 +122,28 @@ def test_a_task_whose_file_is_no_yaml_at_all_can_be_stopped(pair: Rig) -> None:
     assert "CONFIG-003" in pair.master.query_status(QueryStatus(name="t"))["msg"]
     assert pair.master.stop_task(StopTask(name="t"))["result"]
     assert pair.start("t", "a")["result"]
+
+
+def test_one_that_can_t_be_read_is_not_parsed_at_each_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while it is: a file that it names may be there by then."""
+    parsed: list[str] = []
+    clock = SimpleNamespace(monotonic=lambda: 5e9)
+
+    def parse(text: str, name: str) -> None:
+        parsed.append(name)
+        raise ConfigError("CONFIG-001", Where(file=name), "line 7", {"count": 1})
+
+    monkeypatch.setattr(orders, "parse_task", parse)
+    monkeypatch.setattr(orders, "time", clock)
+    told = [beats_fault() for _ in range(9)]
+    assert parsed == ["t"] and len({str(one) for one in told}) == 1
+    assert "line 7" in told[0].cause and told[0] is not told[1]
+    clock.monotonic = lambda: 6e9
+    beats_fault()
+    assert parsed == ["t", "t"]
+
+
+def beats_fault() -> ClusterError:
+    with pytest.raises(ClusterError) as caught:
+        orders.task_config(TaskRow("t", "a text that no other test has"))
+    return caught.value

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from unshard.api.orders import SourceOrder, SubtaskOrder, unread_source, unread_task
 from unshard.api.stage import Stage
@@ -19,8 +20,11 @@ from unshard.errors import ClusterError, ConfigError
 from unshard.log import logger
 from unshard.master.state import Bound, SourceRow, State, SubtaskRow, TaskRow
 
+Config = TypeVar("Config", bound=Section)
 _KEPT = 4096
 """Texts whose reading is remembered: every beat asks for them."""
+_LOOKS_AGAIN_SECONDS = 5.0
+"""How long a text that can't be read is known as such: a file that it names may be there by then."""
 _SENT = 16384
 """Subtasks whose config is remembered, of about 5 KB each. Beats go round all that there are: with one more than these
 none would be found."""
@@ -29,7 +33,7 @@ none would be found."""
 def source_config(row: SourceRow) -> SourceConfig:
     """Raises ClusterError CLUSTER-091 where the stored text is none any more (of another version)."""
     try:
-        config = _source(row.text, row.name)
+        config = _read(_source, row.text, row.name)
     except ConfigError as error:
         raise unread_source(row.name, _in_short(error)) from None
     return config if config.enable == row.enabled else config.model_copy(update={"enable": row.enabled})
@@ -38,7 +42,7 @@ def source_config(row: SourceRow) -> SourceConfig:
 def task_config(row: TaskRow) -> TaskConfig:
     """Raises ClusterError CLUSTER-091 as `source_config`."""
     try:
-        return _task(row.text, row.name)
+        return _read(_task, row.text, row.name)
     except ConfigError as error:
         raise unread_task(row.name, _in_short(error)) from None
 
@@ -139,6 +143,25 @@ def _told(state: State, source: SourceRow, subtask: SubtaskRow) -> tuple[dict[st
         return {}, _in_short(error)
 
 
+def _read(parse: Callable[[str, str], Config], text: str, name: str) -> Config:
+    """What the text says. Raises ConfigError; a text that is at fault is not parsed anew at each beat."""
+    fault = _fault(parse, text, name, int(time.monotonic() / _LOOKS_AGAIN_SECONDS))
+    if fault is not None:
+        raise ConfigError(fault.code, fault.where, fault.cause, fault.values)
+    return parse(text, name)
+
+
+@lru_cache(_KEPT)
+def _fault(parse: Callable[[str, str], Section], text: str, name: str, spell: int) -> ConfigError | None:
+    """What keeps the text from being read; `spell` numbers the times in which the answer holds."""
+    del spell
+    try:
+        parse(text, name)
+    except ConfigError as error:
+        return error.with_traceback(None)
+    return None
+
+
 @lru_cache(_KEPT)
 def _source(text: str, name: str) -> SourceConfig:
     return parse_source(text, name)
@@ -152,7 +175,7 @@ def _task(text: str, name: str) -> TaskConfig:
 @lru_cache(_SENT)
 def _subtask_form(task: str, name: str, source: str, source_name: str, enabled: bool, start: str) -> dict[str, Any]:
     config = source_config(SourceRow(source_name, source, enabled))
-    return sent_form(with_start(plan_subtask(_task(task, name), config), start))
+    return sent_form(with_start(plan_subtask(_read(_task, task, name), config), start))
 
 
 def sent_form(config: Section) -> dict[str, Any]:
