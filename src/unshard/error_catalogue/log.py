@@ -231,6 +231,11 @@ RELAY: dict[str, Entry] = {
         "write the name of a binlog file (mysql-bin.000004), and for --sub-dir one of `server-uuid.index`",
     ),
     "RELAY-034": Entry("a purge of the relay log is under way", "wait for its end", retryable=True),
+    "RELAY-037": Entry(
+        "nothing is purged: this worker can't tell now which tasks read the relay log: {why}",
+        "purge again in a few seconds",
+        retryable=True,
+    ),
     "RELAY-021": Entry(
         "another process writes to this relay folder",
         "a run of this source is still alive on this machine: stop it first, or give this one its own `relay-dir`",

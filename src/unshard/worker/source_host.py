@@ -13,7 +13,7 @@ from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
-from unshard.errors import ClusterError, Where
+from unshard.errors import ClusterError, RelayError, Where
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import Limits
@@ -116,7 +116,7 @@ class SourceHost:
     def tick(self) -> None:
         """What time brings. Called every half second or so."""
         self.relay.tick()
-        if not (self._alone or self._closing):  # some of its tasks may be gone from its list, and come back
+        if not (self._alone or self._closing):  # `_configs` would refuse it
             self.purger.tick(self.relay, self._configs)
         for task, hosted in tuple(self.subtasks.items()):
             if not (self._alone and hosted.stage is Stage.PAUSED):  # nothing goes on that has to claim the source
@@ -178,8 +178,8 @@ class SourceHost:
     def purge(self, wish: PurgeWish) -> str:
         """Delete relay files, as far as no reader needs them; in words what went and what stays, and why.
 
-        Raises RelayError 034 while another purge is under way, ClusterError CLUSTER-097 where a task's order can't be
-        read, and what else keeps it from learning what is needed.
+        Raises RelayError 034 while another purge is under way, 037 while tasks come or go, ClusterError CLUSTER-097
+        where a task's order can't be read, and what else keeps it from learning what is needed.
         """
         limits = Limits(wish.before, wish.sub_dir, wish.time)
         return self.purger.purge(self.relay, self._configs, limits).told()
@@ -207,10 +207,23 @@ class SourceHost:
         return Order(order.cluster, order.epoch, self.means.worker) if order.cluster else None
 
     def _configs(self) -> list[SubtaskConfig]:
+        """Of all that read the relay log, or will again. Raises RelayError 037, ClusterError CLUSTER-097."""
+        if why := self._unsettled():
+            raise RelayError("RELAY-037", Where(self.source.source_id), values={"why": why})
         for task in self.refused:
             if task not in self.subtasks:
                 raise ClusterError("CLUSTER-097", Where(self.source.source_id), values={"task": task})
         return [hosted.config for hosted in self.subtasks.values()]
+
+    def _unsettled(self) -> str:
+        """Why its list may lack tasks that some worker goes on with; empty where it has them all."""
+        if self._closing:
+            return "it lets the source go"
+        if self._alone:
+            return "no master answers it"
+        wanted = (one.task for one in self.order.subtasks if one.stage is not Stage.STOPPED)
+        coming = [task for task in wanted if task not in self.subtasks and task not in self.refused]
+        return f"{coming[0]} has ended and begins anew" if coming else ""
 
     def _obey(self, task: str, order: SubtaskOrder) -> None:
         hosted = self.subtasks.get(task)
