@@ -68,6 +68,7 @@ class FakeWorker:
         self.order: SourceOrder | None = None
         self.briefs: dict[str, SubtaskBrief] = {}
         self.fails: set[str] = set()
+        self.error = "SYNC-001"
         self.deaf = False
         self.quiet = False
         self.unit = UnitName.SYNC
@@ -87,6 +88,8 @@ class FakeWorker:
             if self._begins_unread(orders.order):
                 return orders
             if orders.order != self.order or self._differs(orders.order):
+                if self._epoch(orders.order) != self._epoch(self.order):
+                    self.briefs = {}
                 self.order = orders.order
                 self._obey()
                 self.master.beat(self._sign())
@@ -142,8 +145,14 @@ class FakeWorker:
         subtasks = self.order.subtasks if self.order is not None else ()
         self.briefs = {one.task: self._brief(one) for one in subtasks}
 
+    def _epoch(self, order: SourceOrder | None) -> int:
+        return order.epoch if order is not None else 0
+
     def _brief(self, order: SubtaskOrder) -> SubtaskBrief:
         assert self.order is not None
+        known = self.briefs.get(order.task)
+        if known is not None and known.revision > order.revision:
+            return known
         if not (self.order.unread or order.unread):
             config = SubtaskConfig.model_validate(order.config)
             assert config.source_id == self.order.source
@@ -152,7 +161,7 @@ class FakeWorker:
             stage, error = (
                 Stage.PAUSED,
                 ProcessError(
-                    ErrCode="SYNC-001", Message="another one writes", RawCause="epoch 2", Workaround="see who"
+                    ErrCode=self.error, Message="another one writes", RawCause="epoch 2", Workaround="see who"
                 ),
             )
         return SubtaskBrief(task=order.task, stage=stage, unit=self.unit.value, revision=order.revision, error=error)

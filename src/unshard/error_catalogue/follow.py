@@ -172,8 +172,8 @@ SYNC: dict[str, Entry] = {
     "SYNC-071": Entry(
         "this process was to have the source by order {own} of its master; {worker} has it by a later one, {epoch}",
         "nothing, where the process was frozen or cut off for a while: its master takes the source away from it. "
-        "Where the master's store was restored from a backup, let it give a new order: "
-        "`unshard ctl transfer-source {source_id} WORKER`",
+        "Where the master's store was restored from a backup, resume the task, which gives a new order: "
+        "`unshard ctl resume-task TASK -s {source_id}`",
     ),
     "SYNC-047": Entry(
         "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "

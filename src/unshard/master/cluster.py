@@ -103,7 +103,7 @@ class Cluster:
                     writing.bind(source, worker)
                 for row in (row for source in wanted.home for row in self._state.of_source(source)):
                     if row.brief is not None and row.brief.lost_dump:
-                        writing.put_subtask(replace(row, revision=row.revision + 1))
+                        writing.put_subtask(replace(row, revision=row.newest + 1))
         for bound in lost:
             logger("master", source=bound.source).warning("worker lost", worker=bound.worker)
         for source, worker in wanted.bind:

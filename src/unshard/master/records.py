@@ -98,7 +98,7 @@ class Records:
         with self._cluster.change() as writing:
             known = writing.state.subtasks
             there = [known[row.task, row.source] for row in rows if (row.task, row.source) in known]
-            renewed = [replace(row, revision=row.revision + 1) for row in there]
+            renewed = [replace(row, revision=row.newest + 1) for row in there]
             for row in renewed:
                 writing.put_subtask(row)
         settle(self._cluster, renewed, Stage.RUNNING)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from unshard.api.orders import SubtaskBrief
 from unshard.api.stage import Stage
+from unshard.target.receipts import OLD_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,17 @@ class SubtaskRow:
     revision: int = 1
     start: str = ""
     brief: SubtaskBrief | None = None
+
+    @property
+    def newest(self) -> int:
+        """The highest revision that anybody knows of: a store that is back from a backup is behind its workers."""
+        return max(self.revision, self.brief.revision if self.brief is not None else 0)
+
+    @property
+    def claimed_later(self) -> bool:
+        """Whether the target turned its worker away: a later order than the worker's has claimed the source."""
+        error = self.brief.error if self.brief is not None else None
+        return error is not None and error.err_code == OLD_ORDER
 
 
 @dataclass(frozen=True, slots=True)

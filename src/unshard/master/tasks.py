@@ -25,6 +25,7 @@ from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import same_login, source_config, subtask_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
+from unshard.master.store import Writing
 
 Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str], Sequence[SubtaskConfig]], Report]
 _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
@@ -170,12 +171,14 @@ class Tasks:
                     continue  # somebody else has just stopped it
                 if wanted is Stage.RUNNING and row.task in self._starting:
                     raise ClusterError("CLUSTER-018", Where(row.source), values={"task": row.task})
-                revision = row.revision + 1 if wanted is Stage.RUNNING else row.revision
+                revision = row.newest + 1 if wanted is Stage.RUNNING else row.newest
                 changed.append(replace(row, stage=wanted, revision=revision))
                 if wanted is Stage.STOPPED and not keep:
                     writing.drop_subtask(row.task, row.source)
                 else:
                     writing.put_subtask(changed[-1])
+            if wanted is Stage.RUNNING:
+                _order_anew(writing, {row.source for row in changed if row.claimed_later})
             left = {task for task, _ in writing.state.subtasks}
             for task in {row.task for row in changed} - left:
                 writing.drop_task(task)
@@ -266,6 +269,14 @@ def _refuse_twin(state: State, task: str) -> None:
     other = next((name for name in state.tasks if name.lower() == task.lower()), "")
     if other and task not in state.tasks:
         raise ClusterError("CLUSTER-093", values={"task": task, "other": other})
+
+
+def _order_anew(writing: Writing, sources: Iterable[str]) -> None:
+    """A new order for their workers: the one that these have is older than one that the target knows of this store."""
+    bounds = writing.state.bounds
+    for source in sources:
+        if source in bounds:
+            writing.bind(source, bounds[source].worker)
 
 
 def _refuse_unstopped(rows: Sequence[SubtaskRow]) -> None:

@@ -238,4 +238,4 @@ def _refuse(faults: Sequence[str]) -> None:
 
 def _renewed(state: State, rows: Sequence[SubtaskRow]) -> list[SubtaskRow]:
     keys = [(row.task, row.source) for row in rows]
-    return [replace(row, revision=row.revision + 1) for key in keys if (row := state.subtasks.get(key)) is not None]
+    return [replace(row, revision=row.newest + 1) for key in keys if (row := state.subtasks.get(key)) is not None]
