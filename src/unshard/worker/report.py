@@ -33,15 +33,29 @@ UNITS: Mapping[str, UnitName] = {
 }
 
 
+LONGEST_TEXT = 8_000
+"""Characters of each text of an error. Each beat carries it, and a master takes no request that is too long."""
+
+
+def bounded(text: str) -> str:
+    """The text, without its middle where it is very long: a statement may have any length."""
+    more = len(text) - LONGEST_TEXT
+    if more <= 0:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} [… {more} characters more …] {text[-half:]}"
+
+
 def process_error(error: UnshardError, now: datetime) -> ProcessError:
-    """The error as `query-status` shows it."""
+    """The error as `query-status` shows it; the log has the whole of a very long one."""
+    message = f"{error.message} [{error.where}]" if str(error.where) else error.message
     return ProcessError(
         ErrCode=error.code,
         ErrClass=error.code.partition("-")[0].lower(),
         ErrScope=error.scope,
-        Message=f"{error.message} [{error.where}]" if str(error.where) else error.message,
-        RawCause=error.cause,
-        Workaround=error.hint,
+        Message=bounded(message),
+        RawCause=bounded(error.cause),
+        Workaround=bounded(error.hint),
         place=error.where.position or "",
         time=now.isoformat(timespec="seconds"),
     )

@@ -23,7 +23,7 @@ from unshard.worker.build import build_subtask
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
 from unshard.worker.purging import Purger
 from unshard.worker.refused import RefusedSubtask, understood
-from unshard.worker.report import relay_form, subtask_form
+from unshard.worker.report import bounded, relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch
@@ -185,8 +185,8 @@ class SourceHost:
         return self.purger.purge(self.relay, self._configs, limits).told()
 
     def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
-        known = self.refused.get(order.task)
-        if known is not None and (known.order.config, known.error.raw_cause) == (order.config, error.cause):
+        known, cause = self.refused.get(order.task), bounded(error.cause)
+        if known is not None and (known.order.config, known.error.raw_cause) == (order.config, cause):
             return replace(known, order=order)
         self._log.error("order refused", task=order.task, **error.to_dict())
         return RefusedSubtask.of(order, error)
