@@ -68,13 +68,22 @@ class RelayShop:
         return str(told["msg"])
 
     def status(self, task: str = "shop") -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of the relay, and of a task: what query-status prints."""
-        (told,) = self.shop.cluster.asked(QueryStatus(name=task, sources=(SOURCE,)))["sources"]
+        """Of the relay, and of a task: what query-status prints, once the worker has answered it."""
+        found: list[dict[str, Any]] = []
+
+        def answered() -> bool:
+            """A worker that takes longer than a master waits is told of by what is on record: nothing of its relay."""
+            found[:] = self.shop.cluster.asked(QueryStatus(name=task, sources=(SOURCE,)))["sources"]
+            return found[0]["sourceStatus"]["relayStatus"] is not None
+
+        self.shop.until(answered, f"the worker tells of {task}")
+        (told,) = found
         return told["sourceStatus"]["relayStatus"], told["subTaskStatus"][0]
 
     def stage(self) -> str:
-        """Of the relay, also without a task."""
-        return str(self.shop.statuses()[0]["sourceStatus"]["relayStatus"]["stage"])
+        """Of the relay, also without a task; empty where the worker doesn't answer in time."""
+        told = self.shop.statuses()[0]["sourceStatus"]["relayStatus"]
+        return str(told["stage"]) if told is not None else ""
 
     def relay_is(self, stage: str) -> None:
         self.shop.until(lambda: self.status()[0]["stage"] == stage, f"relay {stage}")
@@ -184,8 +193,12 @@ def test_a_paused_relay_lets_its_tasks_wait_and_says_so(relay: RelayShop) -> Non
     shown, task = relay.status()
     assert shown["result"] is None and task["stage"] == "Running"
     assert f"`unshard ctl resume-relay -s {SOURCE}`" in task["note"]
-    told = relay.shop.cluster.ctl("query-status")["tasks"]
-    assert all(one["taskStatus"].startswith("Error - Relay status is Paused") for one in told)
+
+    def told_in_short() -> bool:
+        tasks = relay.shop.cluster.asked(QueryStatus())["tasks"]
+        return all(one["taskStatus"].startswith("Error - Relay status is Paused") for one in tasks)
+
+    relay.shop.until(told_in_short, "each task's word is of the relay")
     assert relay.ctl("resume-relay").startswith("it runs while a task reads it")
     relay.both_follow()
     relay.shop.until(lambda: relay.status()[0]["relayCatchUpMaster"], "relay has caught up")

@@ -101,7 +101,7 @@ def test_a_leader_that_goes_with_a_request_in_hand_is_told_as_such(
         with served(url, "one", lease=60.0), served(url, "two", lease=60.0) as two:
             two.master.election.leader = Leader("one", f"127.0.0.1:{dying.server_address[1]}")
             answer = two.client.post("/apis/v1alpha1/ctl/stop-task", json={"name": "t"}, timeout=60.0)
-            assert taken.is_set() and answer.status_code == 504 and answer.json()["error_code"] == "CLUSTER-087"
+            assert taken.wait(60) and answer.status_code == 504 and answer.json()["error_code"] == "CLUSTER-087"
     finally:
         over.set()
         dying.shutdown()

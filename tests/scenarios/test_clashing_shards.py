@@ -128,7 +128,7 @@ def test_a_kill_in_the_middle_of_it(
     make_target(files, spark)
     with at_work(*works):
         with Command(files, crash_at="sync-chunk-after") as command:
-            command.dies("sync-chunk-after", seconds=120)
+            command.dies("sync-chunk-after")
         with Command(files) as command:
             command.shows("sync")
             commit_more(*works, transactions=TRANSACTIONS)

@@ -58,7 +58,7 @@ def test_lag_tells_the_truth(spark: SparkSession, target_server: MariadbServer, 
             finally:
                 blocker.close()
             run.catch_up()
-            assert note(run) == ""
+            wait_until(lambda: note(run) == "", "nobody stalls it", told=lambda: note(run))
             wait_until(lambda: lag(run) == 0.0, "0 when it has caught up")
             (reading,) = run.crew.readings()
             assert reading.sync is not None and reading.sync.tables[f"{schema}.t"].updated == 1
