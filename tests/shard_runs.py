@@ -168,7 +168,7 @@ class Shards:
                 raise run.crew.errors[0]
             return self.held() == 0
 
-        wait_until(in_step, "in step")
+        wait_until(in_step, "in step", told=lambda: "\n".join(map(str, run.crew.readings())))
         run.catch_up()
 
     def settle(self, run: TaskRun) -> None:

@@ -213,7 +213,11 @@ class TaskRun:
                 raise self.crew.errors[0]
             return all(self._is_at(subtask, ends[subtask.source]) for subtask in self.crew.subtasks)
 
-        wait_until(there, "caught up")
+        wait_until(there, "caught up", told=self._told)
+
+    def _told(self) -> str:
+        """How each subtask stands, for who reads that a wait took too long."""
+        return "\n".join(map(str, self.crew.readings()))
 
     def _is_at(self, subtask: Subtask, end: Position) -> bool:
         sync = subtask.sync
@@ -232,7 +236,7 @@ class TaskRun:
                 raise self.crew.errors[0]
             return all(order.index(subtask.unit) >= order.index(unit) for subtask in self.crew.subtasks)
 
-        wait_until(there, f"in {unit}")
+        wait_until(there, f"in {unit}", told=self._told)
 
     @property
     def sync(self) -> SyncStatus:
@@ -243,7 +247,7 @@ class TaskRun:
 
     def error(self) -> BaseException:
         """Wait until the run has failed; its first error."""
-        wait_until(self.crew.ended.is_set, "failed")
+        wait_until(self.crew.ended.is_set, "failed", told=self._told)
         assert self.crew.errors, "the run ended well"
         return self.crew.errors[0]
 
@@ -262,7 +266,7 @@ class TaskRun:
             self.stop()
             return
         self.crew.stop.set()
-        wait_until(self.crew.ended.is_set, "ended")
+        wait_until(self.crew.ended.is_set, "ended", told=self._told)
 
 
 class Command:
