@@ -6,14 +6,16 @@ And what only looks like one: a shutdown of the source, and a source that shows 
 from __future__ import annotations
 
 import zlib
+from contextlib import closing
 from pathlib import Path
 from struct import pack
 
 import pytest
 from pyspark.sql import SparkSession
 
+from operated import copied_task, ctl, go_on, stopped_run
 from task_runs import TaskFiles, TaskRun, newest
-from unshard.errors import BinlogError
+from unshard.errors import BinlogError, DdlError
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -65,6 +67,27 @@ def test_a_shutdown_is_passed_and_an_incident_stops_the_task(
     assert error.where.position == str(at) and error.where.source == "s1"
     assert "INCIDENT" in error.message and "missing" in error.cause and "dump again" in error.hint
     assert target_server.query(f"SELECT id FROM {name} ORDER BY id") == [(1,), (2,)]
+
+
+def test_a_temporary_table_is_not_taken_for_the_real_one_of_its_name(
+    spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    """A session that does not log in ROW format logs its TRUNCATE as any other."""
+    name = TableName(schema, "t")
+    files = copied_task(spark, source_server, target_server, schema, tmp_path)
+    with closing(source_server.connection(schema)) as session, session.cursor() as cursor:
+        cursor.execute("SET binlog_format = MIXED")
+        cursor.execute("CREATE TEMPORARY TABLE t (id INT)")
+        place = newest(source_server)
+        cursor.execute("TRUNCATE TABLE t")
+    source_server.run(f"INSERT INTO {name} VALUES (2, 'two')")
+    error = stopped_run(files, spark)
+    assert isinstance(error, DdlError) and error.code == "DDL-035"
+    assert target_server.query(f"SELECT id FROM {name}") == [(1,)]
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1")
+    ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", str(place))
+    go_on(files, spark)
+    assert_equal([(source_server, name)], (target_server, name))
 
 
 def test_transaction_precise_versions_are_copied_and_not_followed(

@@ -233,10 +233,12 @@ _BOUNDS = {"BEGIN": Kind.BEGIN, "COMMIT": Kind.COMMIT, "SAVEPOINT": Kind.SAVEPOI
 
 def classify(sql: str) -> Kind:
     """What kind of statement a QUERY's text is. Comments before a word count as gaps, `/*! … */` as its content."""
-    words = first_words(sql, 4)
+    words = first_words(sql, 5)
     if not words:
         return Kind.STATEMENT if sql[_after_gaps(sql, 0) :] else Kind.NOISE
-    first, second, third, fourth = (*words, "", "", "")[:4]
+    if words[:3] == ["CREATE", "OR", "REPLACE"]:
+        del words[1:3]
+    first, second, third = (*words, "", "")[:3]
     if first == "ROLLBACK":
         return Kind.ROLLBACK_TO if "TO" in (second, third) else Kind.ROLLBACK
     if (first, second) == ("START", "TRANSACTION"):
@@ -245,8 +247,8 @@ def classify(sql: str) -> Kind:
         return Kind.SAVEPOINT
     if first in _CHANGES:
         return Kind.CHANGE
-    # a temporary table is seen by nobody but its own session, and row format logs no row of it
-    if first in ("CREATE", "DROP") and "TEMPORARY" in (second, fourth if (second, third) == ("OR", "REPLACE") else ""):
+    # of a temporary table, which nobody but its own session sees, row format logs only that it is dropped
+    if second == "TEMPORARY" and (first == "DROP" or (first == "CREATE" and third != "TABLE")):
         return Kind.NOISE
     return _BOUNDS.get(first, Kind.STATEMENT)
 

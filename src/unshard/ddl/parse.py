@@ -73,7 +73,7 @@ def _create(at: Cursor) -> Ddl:
     if at.take("SEQUENCE"):
         return _sequence(at, if_not_exists=at.take("IF", "NOT", "EXISTS"), or_replace=or_replace)
     if at.word() == "TEMPORARY":
-        raise at.refuse("a temporary table is in the log, so its session did not log in ROW format")
+        raise DdlError("DDL-035", at.context.where, values={"statement": at.text})
     raise at.refuse("only CREATE of TABLE, INDEX and DATABASE is carried")
 
 

@@ -125,6 +125,14 @@ DDL: dict[str, Entry] = {
         " `safe-mode: true` under `syncers`. The same statement as it is, given to `replace`, is run: where"
         " nobody needs those values. Rows that are written behind the statement come with their values in any case",
     ),
+    "DDL-035": Entry(
+        "a session that does not log in ROW format makes a temporary table, and its TRUNCATE, ALTER or RENAME of it"
+        " looks in the log as that of a real table: {statement}",
+        "set binlog_format=ROW on the source (globally, and in sessions that are open, or end them). Leave this"
+        " statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and those on the same name that"
+        " the session has logged since then, `unshard ctl binlog skip {task_file} -s {source_id} --binlog-pos"
+        " FILE:POSITION` (`unshard binlog show` lists them); then start again",
+    ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",
         "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "
