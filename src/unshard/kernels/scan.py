@@ -9,19 +9,18 @@ An event's body is read only when the whole event lies inside the data, and each
 from __future__ import annotations
 
 import cython
-from cython.cimports.libc.string import memcmp, memcpy, memset
+from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.unshard.kernels import kinds
 from cython.cimports.unshard.kernels.checksum import intact
-from cython.cimports.unshard.kernels.gtids import read_gtid
+from cython.cimports.unshard.kernels.gtid_runs import GtidRuns
 from cython.cimports.unshard.kernels.row_header import lacks_columns, unpacked_size
+from cython.cimports.unshard.kernels.seen_names import SeenNames
 from cython.cimports.unshard.kernels.wire import Bytes, u16, u32
 
 HEADER = cython.declare(cython.int, 19)
 CHECKSUM = cython.declare(cython.int, 4)
 QUERY_HEADER = cython.declare(cython.int, 13)
 TABLE_MAP_HEADER = cython.declare(cython.int, 8)
-MARIADB_ORIGIN = cython.declare(cython.int, 8)
-SLOTS = cython.declare(cython.int, 1024)
 
 PLACED_ELSEWHERE = cython.declare(cython.int, 0x20 | 0x40)  # artificial, or written by a relay: log_pos isn't its own
 STANDALONE = cython.declare(cython.int, 0x01)
@@ -69,14 +68,14 @@ class Scanner:
         self._budget = budget
         self._trailer = CHECKSUM if checksum else 0
         memcpy(self._kinds, cython.cast(cython.p_char, kind_of), 256)
-        memset(self._slot_length, 0, cython.sizeof(self._slot_length))
+        self._names = SeenNames()
+        self._gtids = GtidRuns()
         self.tables = set()
         self._group_tables = []
-        self._runs = []
         self.transactions = self.row_events = self.group_rows = self.partial_images = self.group_partial = 0
         self.first_timestamp = self.last_timestamp = self.timestamp = self.unpacked = self.group_unpacked = 0
         self.state = kinds.OUTSIDE
-        self.event = self.group_flags = self.length = self._origin_length = self._last_origin_length = 0
+        self.event = self.group_flags = self.length = 0
 
     def close(self) -> None:
         """Let go of the data, so that a mapped file can be closed while an error still holds this frame."""
@@ -93,7 +92,7 @@ class Scanner:
         self._start = -1
         self._size = data.shape[0]
         self.offset = 0
-        memset(self._slot_length, 0, cython.sizeof(self._slot_length))
+        self._names.forget()
 
     def exceeds(self, size: int) -> bool:
         """Whether the group at `offset`, unpacked to `size` bytes, needs a walk of its own."""
@@ -152,19 +151,11 @@ class Scanner:
 
     def group_gtid(self):
         """The GTID of the open group, (origin, number) as in `gtids`, or None."""
-        if self._origin_length == 0:
-            return None
-        origin: bytes = cython.cast(cython.p_char, self._origin)[: self._origin_length]
-        return (origin, self._number)
+        return self._gtids.open_gtid()
 
     def gtids(self):
-        """Runs of GTIDs of the whole groups, [(origin, first, last)], oldest first.
-
-        `origin` is domain and server id, 4 bytes each, little-endian (MariaDB), or 16 bytes of server uuid and the
-        tag (MySQL).
-        """
-        self._keep_gtid()
-        return self._runs
+        """Runs of GTIDs of the whole groups, as `gtid_runs` tells."""
+        return self._gtids.runs()
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -255,10 +246,8 @@ class Scanner:
             return kinds.AT_STOP
         self._begin()
         self.state = kinds.ANNOUNCED
-        if kind != kinds.ANONYMOUS_GTID:
-            self._origin_length = read_gtid(kind, at, self._body(), self._origin, cython.address(self._number))
-            if self._origin_length == 0:
-                return kinds.BAD_BODY
+        if kind != kinds.ANONYMOUS_GTID and not self._gtids.read(kind, at, self._body()):
+            return kinds.BAD_BODY
         if kind == kinds.MARIADB_GTID:
             self.group_flags = at[HEADER + 12]
             if not self.group_flags & STANDALONE:
@@ -325,7 +314,7 @@ class Scanner:
         self.group_start = self.offset
         self.group_rows = self.group_partial = self.group_unpacked = 0
         self.group_flags = 0
-        self._origin_length = 0
+        self._gtids.forget()
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -341,32 +330,10 @@ class Scanner:
         if self.transactions == 1:
             self.first_timestamp = self.timestamp
         self.last_timestamp, self.last_start = self.timestamp, self.group_start
-        if self._origin_length != 0:
-            # a MariaDB server's numbers have gaps where other domains count too: only the last one matters
-            if (
-                self._origin_length != self._last_origin_length
-                or (self._origin_length != MARIADB_ORIGIN and self._number != self._last_number + 1)
-                or memcmp(self._origin, self._last_origin, self._origin_length) != 0
-            ):
-                self._keep_gtid()
-                self._last_origin_length = self._origin_length
-                memcpy(self._last_origin, self._origin, self._origin_length)
-                self._first_number = self._number
-            self._last_number = self._number
-        self._origin_length = 0
+        self._gtids.take()
         self.state = kinds.OUTSIDE
         self.offset += self.length
         self.end = self.offset
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=False)
-    def _keep_gtid(self) -> cython.int:
-        """Move the run of GTIDs that ends here to where `gtids` reads it."""
-        if self._last_origin_length != 0:
-            origin: bytes = cython.cast(cython.p_char, self._last_origin)[: self._last_origin_length]
-            self._runs.append((origin, self._first_number, self._last_number))
-        self._last_origin_length = 0
         return 0
 
     @cython.cfunc
@@ -376,9 +343,6 @@ class Scanner:
         schema: cython.longlong
         name: cython.longlong
         total: cython.longlong
-        index: cython.longlong
-        mixed: cython.uint = 2166136261
-        slot: cython.int
         if length < TABLE_MAP_HEADER + 4:
             return False
         schema = body[TABLE_MAP_HEADER]
@@ -389,12 +353,7 @@ class Scanner:
         if TABLE_MAP_HEADER + total > length:
             return False
         body += TABLE_MAP_HEADER
-        for index in range(total):
-            mixed = (mixed ^ body[index]) * 16777619
-        slot = (mixed ^ mixed >> 16) % SLOTS
-        if self._slot_length[slot] == total and memcmp(self._base + self._slot_at[slot], body, total) == 0:
+        if not self._names.is_new(self._base, body - self._base, cython.cast(cython.int, total)):
             return True
-        self._slot_length[slot] = cython.cast(cython.int, total)
-        self._slot_at[slot] = body - self._base
         self._group_tables.append((body[1 : 1 + schema], body[schema + 3 : schema + 3 + name]))
         return True
