@@ -284,16 +284,22 @@ class MovedRows:
 
     def _keys(self, look: _Look, rows: Rows) -> list[ChangedKeys]:
         """The keys that a stretch changes, but for tables that can't be read by the structure they had."""
-        names = [name for name in self._members(look, rows) if name not in look.aside]
+        while names := [name for name in self._members(look, rows) if name not in look.aside]:
+            try:
+                return self._read(look, rows, names)  # all at once: numbers of changes are of what is read together
+            except UnshardError as error:
+                failures = {name: why for name in names if (why := self._failure(look, rows, name)) is not None}
+                for name, why in (failures or dict.fromkeys(names, error)).items():
+                    self._untold(look, name, _place_of(why, rows), str(why))
+        return []
+
+    def _failure(self, look: _Look, rows: Rows, name: TableName) -> UnshardError | None:
+        """Why the changes of that table alone can't be read."""
         try:
-            return self._read(look, rows, names)
+            self._read(look, rows, [name])
         except UnshardError as error:
-            if len(names) == 1:
-                self._untold(look, names[0], _place_of(error, rows), str(error))
-                return []
-        for name in names:
-            self._keys(look, replace(rows, extent=replace(rows.extent, tables=frozenset({name}))))
-        return self._keys(look, rows)  # without those that were left aside
+            return error
+        return None
 
     def _read(self, look: _Look, rows: Rows, names: Sequence[TableName]) -> list[ChangedKeys]:
         key, tables, own = look.target.key, [], {}
