@@ -13,7 +13,7 @@ from unshard.errors import UnshardError
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
-FIRST, SECOND = 0, 1
+FIRST, SECOND, THIRD = 0, 1, 2
 TABLES = {"one key": ROW, "two keys": f"{ROW}, UNIQUE (v, id)"}
 
 
@@ -21,22 +21,22 @@ TABLES = {"one key": ROW, "two keys": f"{ROW}, UNIQUE (v, id)"}
 def shards(request: pytest.FixtureRequest, source_server: MariadbServer, target_server: MariadbServer) -> Shards:
     schema, folder = request.getfixturevalue("schema"), request.getfixturevalue("tmp_path")
     assert isinstance(folder, Path)
-    return Shards(schema, {"s1": source_server}, target_server, folder, row=TABLES[request.param])
+    return Shards(schema, {"s1": source_server}, target_server, folder, 3, row=TABLES[request.param])
 
 
 @pytest.mark.parametrize("shards", TABLES, indirect=True)
 @pytest.mark.parametrize("mode", ["exactly-once", "at-least-once", "safe-mode"])
 def test_rows_that_move_in_one_transaction(mode: str, shards: Shards, spark: SparkSession) -> None:
-    """Whichever is first, INSERT or DELETE, and with an UPDATE between; there and back too. One mode is one by one."""
+    """INSERT or DELETE first, with an UPDATE between; there and back, or to a third shard. One mode is one by one."""
     shards.keys = {"delivery": mode} if mode != "safe-mode" else {}
     shards.syncer = {"safe-mode": mode == "safe-mode", "compact": mode != "at-least-once"}
-    first, second = shards.at(FIRST), shards.at(SECOND)
+    first, second, third = (shards.at(number) for number in (FIRST, SECOND, THIRD))
     with TaskRun(shards.files(), spark) as run:
-        for number in (1, 2, 3):
+        for number in (1, 2, 3, 4):
             shards.insert("s1", FIRST, number)
         run.reach("sync")
         run.catch_up()
-        a, b, c = (shards.id("s1", FIRST, number) for number in (1, 2, 3))
+        a, b, c, d = (shards.id("s1", FIRST, number) for number in (1, 2, 3, 4))
         shards.sources["s1"].run(
             "BEGIN",
             f"INSERT INTO {second} VALUES ({a}, 'moved')",
@@ -48,6 +48,10 @@ def test_rows_that_move_in_one_transaction(mode: str, shards: Shards, spark: Spa
             f"DELETE FROM {first} WHERE id = {c}",
             f"INSERT INTO {first} VALUES ({c}, 'is back')",
             f"DELETE FROM {second} WHERE id = {c}",
+            f"INSERT INTO {second} VALUES ({d}, 'goes on')",
+            f"INSERT INTO {third} VALUES ({d}, 'is here')",
+            f"DELETE FROM {first} WHERE id = {d}",
+            f"DELETE FROM {second} WHERE id = {d}",
             "COMMIT",
         )
         run.catch_up()

@@ -48,6 +48,34 @@ CASES: list[tuple[list[Change], dict[bytes, bytes]]] = [
     ),
     ([(1, Op.INSERT, b"1,", None, b"b"), (1, Op.DELETE, b"1,", None, None)], {}),
     ([(0, Op.UPDATE, b"2,", b"1,", b"a"), (1, Op.INSERT, b"1,", None, b"b")], {b"1,": b"b", b"2,": b"a"}),
+    (
+        [
+            (1, Op.INSERT, b"1,", None, b"b"),
+            (2, Op.INSERT, b"1,", None, b"c"),
+            (0, Op.DELETE, b"1,", None, None),
+            (1, Op.DELETE, b"1,", None, None),
+        ],
+        {b"1,": b"c"},
+    ),
+    (
+        [
+            (1, Op.INSERT, b"1,", None, b"b"),
+            (0, Op.UPDATE, b"1,", b"1,", b"goes"),
+            (2, Op.INSERT, b"1,", None, b"c"),
+            (0, Op.DELETE, b"1,", None, None),
+            (2, Op.DELETE, b"1,", None, None),
+        ],
+        {b"1,": b"b"},
+    ),
+    (
+        [
+            (1, Op.INSERT, b"1,", None, b"b"),
+            (0, Op.DELETE, b"1,", None, None),
+            (0, Op.UPDATE, b"1,", b"3,", b"a"),
+            (0, Op.DELETE, b"1,", None, None),
+        ],
+        {b"1,": b"b"},
+    ),
     ([(0, Op.DELETE, b"1,", None, None)], {}),
     ([], {b"1,": b"old"}),
 ]
@@ -56,6 +84,38 @@ CASES: list[tuple[list[Change], dict[bytes, bytes]]] = [
 @pytest.mark.parametrize(("changes", "left"), CASES)
 def test_what_is_there_of_a_row_that_moves(changes: list[Change], left: dict[bytes, bytes]) -> None:
     assert applied(changes, {b"1,": b"old"}) == left
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), max_size=40))
+def test_a_key_that_shards_share_for_a_while_is_the_last_ones(steps: list[tuple[int, int, int]]) -> None:
+    """Any number of shards have a row of a key at once; in the end, one at most. Shard 0 had rows before."""
+    shards: dict[int, dict[bytes, bytes]] = {shard: {} for shard in range(4)}
+    shards[0] = {b"0,": b"old", b"1,": b"old"}
+    start = dict(shards[0])
+    changes: list[Change] = []
+    for n, (number, other, shard) in enumerate(steps):
+        rows, key, new, row = shards[shard], b"%d," % number, b"%d," % other, b"%d" % n
+        if key not in rows:
+            changes.append((shard, Op.INSERT, key, None, row))
+            rows[key] = row
+        elif new not in rows or (new == key and n % 2):
+            changes.append((shard, Op.UPDATE, new, key, row))
+            del rows[key]
+            rows[new] = row
+        else:
+            changes.append((shard, Op.DELETE, key, None, None))
+            del rows[key]
+    wanted: dict[bytes, bytes] = {}
+    for key in (b"%d," % number for number in range(4)):
+        touched = {change[0] for change in changes if key in (change[2], change[3])}
+        having = [shard for shard, rows in shards.items() if key in rows]
+        if len(having) == 1 and having[0] in touched:
+            wanted[key] = shards[having[0]][key]
+        elif having and (len(having) > 1 or touched):
+            return  # two rows of one key, or one that no change tells of
+        elif having:
+            wanted[key] = start[key]
+    assert applied(changes, start) == wanted
 
 
 @given(

@@ -1,14 +1,18 @@
-"""What safe mode leaves out of changes that are applied one after the other: rows that another shard has taken over.
+"""What safe mode leaves out of changes that are applied one after the other: those of rows that another shard has now.
 
 An INSERT there is a REPLACE, so a row that moves from one merged table to another under its key, INSERT first, has
-replaced its old self when the DELETE comes, which would remove the new one:
+replaced its old self when the DELETE comes, which would remove the new one. So of each key that several tables change,
+one keeps it: the table that has a row of it in the end; of several the one that changed it last. What others do to the
+key behind the birth of that row is left out:
 
 | changes of one key, by source table | applied in safe mode |
 |---|---|
 | INSERT of B, DELETE of A | REPLACE |
 | INSERT of B, UPDATE of A that gives the key away | REPLACE, REPLACE under the other key |
 | INSERT of B, UPDATE of A that keeps the key, DELETE of A | REPLACE |
-| INSERT of B, DELETE of B | REPLACE, DELETE |
+| INSERT of B, UPDATE of A to this key from another one, DELETE of A | REPLACE, DELETE of the other key |
+| INSERT of B, INSERT of C, DELETE of A, DELETE of B | REPLACE, REPLACE |
+| INSERT of B, DELETE of B, DELETE of A | REPLACE, DELETE, DELETE |
 
 Outside of safe mode the target refuses that INSERT. What is compacted has no need of this (`sync.compact`).
 """
@@ -39,26 +43,47 @@ def without_taken_over(changes: pa.Table) -> pa.Table:
     keys = numbers.indices.to_numpy(zero_copy_only=False)
     lost = _replaced(keys, changes.column("target").to_numpy()[place], table[place], place, removes)
     kept = ~lost[:count]
-    kept[gives] = True
     stays = np.zeros(count, dtype=bool)
-    stays[place[lost & (np.arange(len(place)) >= count)]] = True
-    if stays.any():
-        column = pc.if_else(pa.array(stays), key, old_key)
-        changes = changes.set_column(changes.schema.get_field_index("old_key"), "old_key", column)
+    stays[gives[lost[count:]]] = True
+    only_gives = np.zeros(count, dtype=bool)
+    only_gives[gives[lost[gives] & ~lost[count:]]] = True
+    if only_gives.any():
+        kept |= only_gives
+        changes = _as_deletes(changes, pa.array(only_gives))
+    if (stays & kept).any():
+        changes = _with(changes, "old_key", pc.if_else(pa.array(stays & kept), key, changes.column("old_key")))
     return changes if kept.all() else changes.filter(pa.array(kept))
 
 
 def _replaced(
     key: np.ndarray, target: np.ndarray, table: np.ndarray, place: np.ndarray, removes: np.ndarray
 ) -> np.ndarray:
-    """Which are of a table's run that ends with a removal and meets a row of its key that another table has written."""
-    order = np.lexsort((~removes, place, key, target))
-    before, after = order[:-1], order[1:]
-    same = (key[before] == key[after]) & (target[before] == target[after])
-    other = same & (table[before] != table[after])
-    begins = np.concatenate([[0], np.flatnonzero(~same | other) + 1])
-    ends = np.append(begins[1:], len(order)) - 1
-    meets = np.concatenate([[False], other & ~removes[before]])
-    found = np.zeros(len(key), dtype=bool)
-    found[order] = np.repeat(meets[begins] & removes[order[ends]], ends - begins + 1)
+    """Which are of a table that does not keep the key, behind the birth of the row of the table that does."""
+    order = np.lexsort((place, table, key, target))
+    key, target, table, place, removes = (one[order] for one in (key, target, table, place, removes))
+    new_key = np.append(True, (key[1:] != key[:-1]) | (target[1:] != target[:-1]))
+    new_table = np.append(True, new_key[1:] | (table[1:] != table[:-1]))
+    born = new_table | np.append(False, removes[:-1])
+    last = np.flatnonzero(np.append(new_table[1:], True))
+    birth = np.maximum.accumulate(np.where(born, np.arange(len(order)), 0))[last]
+    number = np.cumsum(new_key) - 1
+    lives = ~removes[last]
+    by_key = np.lexsort((place[last], lives, number[last]))
+    keeper = by_key[np.append(np.diff(number[last][by_key]) != 0, True)]
+    since = np.where(lives[keeper], place[birth[keeper]], np.iinfo(np.int64).max)
+    found = np.zeros(len(order), dtype=bool)
+    found[order] = (table != table[last][keeper][number]) & (place > since[number])
     return found
+
+
+def _as_deletes(changes: pa.Table, chosen: pa.Array) -> pa.Table:
+    """Those UPDATEs as DELETEs of the rows that they have changed the key of."""
+    nothing = pa.nulls(len(changes), pa.binary())
+    changes = _with(changes, "op", pc.if_else(chosen, pa.scalar(int(Op.DELETE), pa.int8()), changes.column("op")))
+    changes = _with(changes, "key", pc.if_else(chosen, changes.column("old_key"), changes.column("key")))
+    changes = _with(changes, "old_key", pc.if_else(chosen, nothing, changes.column("old_key")))
+    return _with(changes, "row", pc.if_else(chosen, nothing, changes.column("row")))
+
+
+def _with(changes: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    return changes.set_column(changes.schema.get_field_index(name), changes.schema.field(name), column)
