@@ -61,7 +61,8 @@ def move(
         server = shards.sources["s1"]
         ((id, text),) = server.query(f"SELECT id, {v} FROM {shards.at(there)} {row}")
         copy = f"INSERT INTO {shards.at(to)} (id, v) VALUES ({id}, '{text}')"
-    steps = [copy, f"DELETE FROM {shards.at(there)} {row}"]
+    late = [f"UPDATE {shards.at(there)} SET v = 'goes' {row}"] if first == "INSERT" else []
+    steps = [copy, *late, f"DELETE FROM {shards.at(there)} {row}"]
     before, begin, end = WIRES[wire]
     shards.sources["s1"].run(*before, *begin, *(steps if first == "INSERT" else reversed(steps)), *end)
     if wire == "compressed":

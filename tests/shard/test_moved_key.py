@@ -20,12 +20,16 @@ def change(order: int, table: TableName, lives: bool, when: When) -> KeyChange:
 
 @dataclass
 class Life:
-    """One row's: its changes by table in the order of the log, where transactions end, and which row is left."""
+    """One row's: its changes by table in the order of the log, where transactions end, and which row is left.
+
+    `late`: UPDATEs of an old row between the INSERT of the new one and the DELETE.
+    """
 
     changes: list[KeyChange]
     edges: list[int]
     first: int | None
     last: int | None
+    late: frozenset[int]
 
 
 @st.composite
@@ -34,17 +38,22 @@ def lives(draw: st.DrawFn) -> Life:
     first = row = -1 if owner is not None else None
     changes: list[KeyChange] = []
     edges = [0]
+    late: set[int] = set()
     for _ in range(draw(st.integers(1, 10))):
         to = draw(st.sampled_from((None, *TABLES)))
         steps = [(owner, False)] if owner not in (None, to) else []
         steps += [(to, True)] if to is not None else []
-        for table, alive in steps if draw(st.booleans()) else steps[::-1]:
+        steps = steps if draw(st.booleans()) else steps[::-1]
+        if len(steps) > 1 and steps[0][1] and draw(st.booleans()):
+            steps.insert(1, (steps[1][0], True))
+            late.add(len(changes) + 1)
+        for table, alive in steps:
             assert table is not None
-            row = len(changes) if alive else row
+            row = len(changes) if alive and len(changes) not in late else row
             changes.append(change(len(changes), table, alive, When.AHEAD))
         owner, row = to, row if to is not None else None
         edges.append(len(changes))
-    return Life(changes, edges, first, row)
+    return Life(changes, edges, first, row, frozenset(late))
 
 
 def applied(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
@@ -57,9 +66,14 @@ def applied(life: Life, changes: list[KeyChange], row: int | None) -> int | None
 
 def written(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
     """As if each transaction began with its DELETE: one that doesn't is not for these rules where nothing waits."""
-    for one in sorted(changes, key=lambda one: (bisect_right(life.edges, one.order), one.lives)):
+    for one in sorted(changes, key=lambda one: (bisect_right(life.edges, one.order), _stays(life, one))):
         row = one.order if one.lives else None
     return row
+
+
+def _stays(life: Life, one: KeyChange) -> bool:
+    """What is compacted knows of no UPDATE before a DELETE."""
+    return one.lives and one.order not in life.late
 
 
 @settings(max_examples=300)

@@ -6,6 +6,7 @@ that matters where a row has moved under its key: the target has the row of the 
 | a change that is applied now, of a shard | the target has the row of another shard | else |
 |---|---|---|
 | DELETE | left out: it is for the shard's own row, which is gone | applied |
+| INSERT, UPDATE that the shard deletes later on, while the other one keeps the row | left out: it has gone there | |
 | INSERT, UPDATE, later in the log than that row | applied: the row has come here | applied |
 | INSERT, UPDATE, earlier, and the shard deletes it later on | left out | |
 | INSERT, UPDATE, earlier, and the shard keeps it | a clash: both shards have the row | |
@@ -54,17 +55,18 @@ def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
     found: dict[int, Fate] = {}
     there: KeyChange | None = None
     for change in known:
-        other = there is not None and there.table != change.table
         if change.when is When.LATER:
             break
-        if other and not change.lives:
+        goes = gone.get(change.table, -1) > change.order
+        if there is None or there.table == change.table:
+            there = change if change.lives else None
+        elif not change.lives or (goes and gone.get(there.table, -1) < there.order):
             if change.when is When.NOW:
                 found[change.order] = Fate.LEFT_OUT
-        elif change.when is When.NOW and other and there is not None and change.order < there.order:
-            goes = gone.get(change.table, -1) > change.order
+        elif change.when is When.NOW and change.order < there.order:
             found[change.order] = Fate.LEFT_OUT if goes else Fate.CLASH
         else:
-            there = change if change.lives else None
+            there = change
     return found
 
 
