@@ -197,8 +197,9 @@ def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: Shape) -> pa
     for share in (0, 1):
         mine = np.arange(share, shape.partitions, 2, dtype=np.int32)
         for (table, batch), ties in zip(batches, find_ties(batches, shape.partitions), strict=True):
-            switches = {"compact": shape.compact, "multiple_rows": shape.multiple_rows}
-            found.append(encode(table, batch, shape.partitions, mine, ties, **switches)[0])
+            compact, several = shape.compact, shape.multiple_rows
+            done = encode(table, batch, shape.partitions, mine, ties, compact=compact, multiple_rows=several)
+            found.append(done[0])
     return pa.Table.from_batches(found, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
 
 

@@ -57,14 +57,17 @@ def encode(
     *,
     compact: bool = True,
     multiple_rows: bool = True,
+    tables: np.ndarray | None = None,
 ) -> tuple[pa.RecordBatch, int]:
     """Encode the images of one table; with `mine`, only changes of those partitions are kept.
+
+    They may be of several, table after table, that are written alike: `tables` are the numbers by image then.
 
     All changes are ordered where the table is, or where it is tied and there are no `ties`. `compact` tells whether
     free changes will be compacted, so that each has the form of what will become of its row. Without `multiple_rows`
     an UPDATE of a tied table has the form of assignments.
 
-    Returns a batch of ENCODED_SCHEMA in the order of `seq`, and how many changes there were before `mine`
+    Returns a batch of ENCODED_SCHEMA in the order of the images, and how many changes there were before `mine`
     chose. Called in a Spark task; pure.
     """
     target = plan.target
@@ -107,7 +110,7 @@ def encode(
     old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
         pa.array(np.full(len(index), target.id, dtype=np.int32)),
-        pa.array(np.full(len(index), plan.id, dtype=np.int32)),
+        pa.array(np.full(len(index), plan.id, dtype=np.int32) if tables is None else tables[index]),
         pa.array(new_op),
         pa.array(seq),
         keys,

@@ -34,6 +34,7 @@ from unshard.sync.compact import compact
 from unshard.sync.decode import Images, decode
 from unshard.sync.encode import Ties, encode
 from unshard.sync.filter import filter_rows
+from unshard.sync.gather import gather
 from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
 from unshard.sync.left_out import OPERATOR, within, without
 from unshard.sync.map import map_columns, where_of
@@ -64,18 +65,30 @@ def encode_changes(
 ) -> tuple[pa.Table, dict[int, int]]:
     """Step *encode*: one table of ENCODED_SCHEMA in the order of the log, and the changes seen by target id."""
     seen: Counter[int] = Counter()
-    batches = []
+    batches, whole = [], []
     for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
         if isinstance(batch, PartialImages):
             encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
+            batches.append(encoded)
+            seen[table.target.id] += changes
         else:
-            shape = plan.shape
-            switches = {"compact": shape.compact, "multiple_rows": shape.multiple_rows}
-            encoded, changes = encode(table, batch, shape.partitions, mine, tied, **switches)
+            whole.append((table, batch, tied))
+    shape = plan.shape
+    for one in gather(whole):
+        encoded, changes = encode(
+            one.plan,
+            one.batch,
+            shape.partitions,
+            mine,
+            one.ties,
+            compact=shape.compact,
+            multiple_rows=shape.multiple_rows,
+            tables=one.tables,
+        )
         batches.append(encoded)
-        seen[table.target.id] += changes
+        seen[one.plan.target.id] += changes
     found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
-    return (found.sort_by("seq") if len(batches) > 1 else found).combine_chunks(), dict(seen)
+    return (found.sort_by("seq") if len(images) > 1 else found).combine_chunks(), dict(seen)
 
 
 def before_exchange(
