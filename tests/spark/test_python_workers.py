@@ -56,6 +56,22 @@ def test_what_tasks_need_is_loaded_before_they_are_forked(spark: SparkSession) -
     assert b".zip" not in told
 
 
+@pytest.mark.spark
+def test_pandas_is_loaded_for_no_array_but_is_there(spark: SparkSession) -> None:
+    def loaded(_: bytes) -> bytes:
+        import sys
+
+        import pyarrow as pa
+
+        pa.array([b"", None])
+        before = "pandas" in sys.modules
+        import pandas
+
+        return f"{before} {pandas.__name__}".encode()
+
+    assert run_tasks(spark, [b""], loaded) == [b"False pandas"]
+
+
 def test_only_the_pyspark_that_the_interpreter_has_is_loaded_from_its_folder() -> None:
     """A Spark of another folder may be of another release: its own pyspark stays."""
     spark = str(Path(pyspark.__file__).parent)

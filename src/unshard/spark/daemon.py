@@ -11,8 +11,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 
 MODULE = "unshard.spark.daemon"
 _WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
@@ -25,13 +27,30 @@ def load() -> bool:
     sys.path[:] = _compiled(sys.path, os.environ.get("SPARK_HOME", ""))
     import_module("pyspark.worker")
     import_module("unshard.spark.batches")
-    import pyarrow as pa
-
-    pa.array([0])  # loads pandas
+    _without_pandas()
     gc.collect()
     gc.freeze()
     threads = Path("/proc/self/task")
     return threads.is_dir() and len(list(threads.iterdir())) == 1
+
+
+class _NoPandas(MetaPathFinder):
+    """Asked first where a module is, it has the import of pandas fail."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def _without_pandas() -> None:
+    """Let pyarrow find no pandas, which it loads with the first array if it can and looks for once only: a third of
+    all that is loaded here, and no task has a use for it."""
+    import pyarrow as pa
+
+    absent = _NoPandas()
+    sys.meta_path.insert(0, absent)
+    pa.array([0])
+    sys.meta_path.remove(absent)
 
 
 def _compiled(paths: Sequence[str], spark: str) -> list[str]:
