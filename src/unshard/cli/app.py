@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from unshard.cli.guard import FAILED, guarded
+from unshard.cli.loading import loading
 from unshard.cli.monitoring import metrics
 from unshard.ctl.app import ctl
 
@@ -103,8 +104,9 @@ def run(
     goes on from there. Exit code 0: done or stopped
     by hand, 1: an error, told on the terminal, 2: wrong use.
     """
-    from unshard.cli.run import run_task
-    from unshard.log import LogSettings
+    with loading():
+        from unshard.cli.run import run_task
+        from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
     with_what = partial(run_task, auto_resume=auto_resume, remove_meta=remove_meta, addr=addr, log=how)
@@ -186,7 +188,8 @@ def master(
     Flags count over the file. Ctrl-C or SIGTERM stops it; tasks go on. Exit code 0: stopped, 1: an error, 2: wrong use.
     """
     given = _given(locals())
-    from unshard.cli.master import run_master
+    with loading():
+        from unshard.cli.master import run_master
 
     guarded(lambda: run_master(config, given, Console(stderr=True)))
 
@@ -215,7 +218,8 @@ def worker(
     error, 2: wrong use.
     """
     given = _given(locals())
-    from unshard.cli.worker import run_worker
+    with loading():
+        from unshard.cli.worker import run_worker
 
     guarded(lambda: run_worker(config, given, Console(stderr=True)))
 
