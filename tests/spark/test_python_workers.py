@@ -60,14 +60,13 @@ def test_what_tasks_need_is_loaded_before_they_are_forked(spark: SparkSession) -
 def test_pandas_is_loaded_for_no_array_but_is_there(spark: SparkSession) -> None:
     def loaded(_: bytes) -> bytes:
         import sys
+        from importlib import import_module
 
         import pyarrow as pa
 
         pa.array([b"", None])
         before = "pandas" in sys.modules
-        import pandas
-
-        return f"{before} {pandas.__name__}".encode()
+        return f"{before} {import_module('pandas').__name__}".encode()
 
     assert run_tasks(spark, [b""], loaded) == [b"False pandas"]
 
