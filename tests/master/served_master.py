@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
+
+PATIENCE_SECONDS = 60.0
 
 
 class Knock:
@@ -50,7 +53,13 @@ class Served:
     workers: dict[str, FakeWorker]
 
     def ask(self, verb: str, **body: Any) -> dict[str, Any]:
+        """The answer to a verb. It is put again while nobody has been asked: no master leads, or the one that does is
+        slow to show that it is alive."""
+        until = time.monotonic() + PATIENCE_SECONDS
         answer = self.client.post(f"{PATH}/{verb}", json=body)
+        while not answer.is_success and answer.json()["error_code"] == "CLUSTER-001" and time.monotonic() < until:
+            time.sleep(0.1)
+            answer = self.client.post(f"{PATH}/{verb}", json=body)
         assert answer.is_success, answer.text
         form: dict[str, Any] = answer.json()
         return form

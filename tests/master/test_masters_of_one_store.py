@@ -89,7 +89,7 @@ def test_an_evicted_leader_hands_over_and_the_others_tell_of_it(masters: list[Se
     first = leader(masters)
     assert masters[-1].ask("operate-leader", op="evict")["result"]
     second = leader([one for one in masters if one is not first])
-    assert not first.master.election.epoch
+    wait_until(lambda: not first.master.election.epoch, "it knows that it leads no more")
 
     def told() -> bool:  # it knows by its next look
         answer = first.client.post(f"{PATH}/list-member", json={"leader": True}).json()
