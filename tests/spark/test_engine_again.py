@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,8 +53,12 @@ engine.close()
 
 @pytest.mark.spark
 def test_a_session_that_died_is_made_anew(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "spark.log")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """In a folder and a locale that Java's own reading of names does not go together with."""
+    folder = tmp_path / "Umzug 一 ü"
+    folder.mkdir()
+    command = [sys.executable, "-c", PROGRAM, str(folder / "spark.log")]
+    environment = os.environ | {"LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
     assert done.stdout.splitlines() == ["ENGINE-003", "[b'A']"], done.stderr
 
 

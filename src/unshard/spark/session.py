@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import logging
 import os
 import re
@@ -109,6 +110,8 @@ def spark_session(
 
 
 def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_file: Path) -> SparkSession:
+    if locale.getencoding().lower() != "utf-8":
+        os.environ["LC_ALL"] = "C.UTF-8"  # Java can't work in a folder whose name its locale can't spell
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(_installed()))
     settings = {"spark.app.name": "unshard", "spark.master": _with_attempts(master)}
