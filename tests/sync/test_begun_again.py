@@ -9,14 +9,9 @@ from unshard.ddl.scratch import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.mysql.connection import Endpoint
-from unshard.sync.journal import Journal
-from unshard.sync.logged import SourceTraits
-from unshard.sync.ownership import Ownership
-from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
+from unshard.sync.tracked_tables import TrackedTables
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
-from unshard.target.meta import MetaTables
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
@@ -26,22 +21,20 @@ OLD = Table(TableName("d", "t"), (ID,), (Index("PRIMARY", ("id",), (0,), unique=
 NEW = replace(OLD, columns=(ID, V))
 LATER = replace(OLD, name=TableName("d", "later"))
 BEGIN = Position("b.000001", 4)
-JOURNAL = Journal(Endpoint("127.0.0.1", 1, "root"), MetaTables("meta", "task"), "s")
 
 
 def test_structures_of_behind_the_checkpoint_are_forgotten() -> None:
     """A statement that changes nothing in the target is durable only with the next checkpoint."""
     tracker = SchemaTracker(ScratchPlace("meta", "task", "s"))
     rules = Rules(lambda name: True, lambda schema: True, lambda name: name, lambda schema: schema)
-    traits = SourceTraits(mariadb=True, lower_case_names=False, time_zone="+00:00")
-    statements = Statements("s", traits, tracker, rules, Ownership(JOURNAL, rules))
+    tables = TrackedTables("s", tracker, rules)
     checkpoint = Checkpoint(Location(BEGIN), {OLD.name: TableCheckpoint(OLD)})
-    statements.restore(checkpoint)
+    tables.restore(checkpoint)
     tracker.apply({OLD.name: NEW, LATER.name: LATER})
-    statements.restore(checkpoint)
-    assert statements.table(OLD.name) == OLD
+    tables.restore(checkpoint)
+    assert tables.structure(OLD.name) == OLD
     assert tracker.names == {OLD.name}
-    assert [statements.names_in(name) for name in (OLD.name, LATER.name)] == [1, 0]
+    assert [tables.names_in(name) for name in (OLD.name, LATER.name)] == [1, 0]
 
 
 def test_plans_are_made_anew() -> None:

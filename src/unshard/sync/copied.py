@@ -46,7 +46,7 @@ def copied_ddl(
     if after and not _await(relay, ANY, stop):
         return None
     if after and relay.upstream == journal.upstream():
-        tracker = SchemaTracker(statements.tracker.place)
+        tracker = SchemaTracker(statements.tables.tracker.place)
         tracker.begin(tables)
         rules = replace(statements.rules, online=OnlineDdl(statements.rules.online.tables))
         reader = StatementReader(statements.source, statements.traits, tracker, rules, statements.events)

@@ -1,15 +1,12 @@
-"""A statement as its event tells it: the session that it had, and what its batch's plan keeps of its changes."""
+"""A statement as its event tells it: the session that it had."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from unshard.binlog.extent import Statement
 from unshard.ddl.context import Context, mariadb_flags, mysql_flags
-from unshard.ddl.tracker import Changes
 from unshard.errors import Where
-from unshard.model.table import Table, TableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +35,3 @@ def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> 
         lower_case_names=traits.lower_case_names,
         where=where,
     )
-
-
-def to_form(changes: Changes) -> list[list[Any]]:
-    return [[name.schema, name.table, table.to_dict() if table else None] for name, table in changes.items()]
-
-
-def from_form(form: list[list[Any]]) -> Changes:
-    return {TableName(schema, table): Table.from_dict(info) if info else None for schema, table, info in form}

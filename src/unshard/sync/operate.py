@@ -22,6 +22,7 @@ from unshard.sync.group_ddl import operator_for
 from unshard.sync.journal import Journal
 from unshard.sync.reread import statement_again
 from unshard.sync.statement import Statements
+from unshard.sync.statement_plan import StatementPlan
 from unshard.target.operators import Op
 from unshard.target.receipts import FENCED_OUT, OpenBatch
 from unshard.target.stopped import Stopped
@@ -36,24 +37,25 @@ def finish_statement(
     of the statement is on the target already and something else is to take its place, SyncError SYNC-067 where it has
     to be read again without a `log`: the source has failed over.
     """
-    begin = Position.parse(batch.plan["intent"]["position_begin"])
-    group = statements.group_of(batch)
-    if group is None and "group" in batch.plan:  # another source runs it, or nobody does
+    plan = StatementPlan.of(batch)
+    begin = Position.parse(plan.intent.position_begin)
+    group = statements.group_of(plan)
+    if group is None and plan.group is not None:  # another source runs it, or nobody does
         statements.finish(batch, journal)
         return True
-    if group is not None and "handed_on" in batch.plan:  # the source was taken out of the task, and is the owner again
-        statements.execute(group, Location(batch.end, batch.plan["end_gtid"]), journal, again=batch)
+    if group is not None and plan.handed_on:  # the source was taken out of the task, and is the owner again
+        statements.execute(group, plan.end, journal, again=batch)
         return True
     operator = journal.operator_in(begin, batch.end) if group is None else operator_for(group, journal)
-    if (operator.number if operator is not None else None) == batch.plan.get("operator"):
+    if (operator.number if operator is not None else None) == plan.operator:
         statements.finish(batch, journal)
         return True
     where = Where(source=journal.source, position=str(begin))
-    done, steps = batch.plan["intent"]["done"], len(batch.plan["intent"]["steps"])
+    done, steps = plan.intent.done, len(plan.intent.steps)
     if done and (operator is None or operator.op is not Op.SKIP):
         raise DdlError("DDL-027", where, values={"done": done, "all": steps})
     if group is not None:
-        statements.execute(group, Location(batch.end, batch.plan["end_gtid"]), journal, again=batch)
+        statements.execute(group, plan.end, journal, again=batch)
         return True
     if log is None:
         raise SyncError("SYNC-067", where, values={"places": str(begin), "server": "the open batch"})

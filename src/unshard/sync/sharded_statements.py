@@ -18,8 +18,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +30,6 @@ from unshard.ddl.rewrite import renames
 from unshard.ddl.same_structure import normal
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
-from unshard.ddl.tracker import Changes
 from unshard.ddl.without_columns import without_columns
 from unshard.errors import ShardError, Where
 from unshard.log import logger
@@ -40,14 +39,14 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
-from unshard.shard.sequence import DdlItem, place_form, place_of
+from unshard.shard.sequence import DdlItem
 from unshard.sync.follow import Ddl
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also, nothing
-from unshard.sync.logged import from_form
 from unshard.sync.ownership import PATIENCE_SECONDS
+from unshard.sync.passing import Passing
+from unshard.sync.statement_plan import StatementPlan
 from unshard.sync.wanted import COORDINATED
-from unshard.target.receipts import OpenBatch
 from unshard.target.shard_locks import load_keeper, own
 
 _TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
@@ -59,44 +58,6 @@ class Shared:
 
     pieces: tuple[Piece, ...]
     meets: TableName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """A statement that waits for nobody, as groups see it. `changes`: what it makes of tables, None where one is gone.
-
-    `renamed` are tables that go on under another name, `made` those that it creates; `left` is one whose CREATE a human
-    has left out.
-    """
-
-    begin: Location
-    end: Location
-    changes: Changes
-    renamed: Mapping[TableName, TableName] = field(default_factory=dict)
-    made: frozenset[TableName] = frozenset()
-    left: TableName | None = None
-
-    @classmethod
-    def of(
-        cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location, left: TableName | None = None
-    ) -> Passing:
-        own = [piece.ddl for piece in pieces if piece.tracked]
-        made = frozenset(ddl.tables[0] for ddl in own if ddl.kind is Kind.CREATE_TABLE)
-        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All but `changes` and `end`, which the plan of the statement has."""
-        return {
-            "begin": place_form(self.begin),
-            "renamed": [[*astuple(old), *astuple(new)] for old, new in self.renamed.items()],
-            "made": [astuple(name) for name in sorted(self.made)],
-        }
-
-    @classmethod
-    def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
-        renamed = {TableName(*names[:2]): TableName(*names[2:]) for names in form["renamed"]}
-        made = frozenset(TableName(*name) for name in form["made"])
-        return cls(place_of(form["begin"]), end, changes, renamed, made)
 
 
 @dataclass(slots=True)
@@ -212,24 +173,22 @@ class ShardedStatements:
             self._refuse_unlike_target(table, begin.position)
         return self.groups.put(*groups.values(), left=passing.left)
 
-    def again(self, batch: OpenBatch) -> tuple[Also, bool]:
+    def again(self, plan: StatementPlan, begin: Position) -> tuple[Also, bool]:
         """What closing the open batch of a statement makes of groups, in a later process; whether it is run before.
 
         A sharding DDL is not where a human has taken it back. Nor where the source was taken out of the task and has
         come back: another one has run it, or is to, and then its group waits as before.
         """
-        groups, end = self.groups, Location(batch.end, batch.plan["end_gtid"])
-        if "group" in batch.plan:
-            target = TableName(*batch.plan["group"])
-            outcome = groups.outcome(groups.keeper.group(target))
+        groups = self.groups
+        if plan.group is not None:
+            outcome = groups.outcome(groups.keeper.group(plan.group))
             passes = outcome in (Outcome.EXECUTE, Outcome.SKIP)
-            also = groups.resolve(groups.keeper.group(target), end) if passes else nothing
+            also = groups.resolve(groups.keeper.group(plan.group), plan.end) if passes else nothing
             return also, outcome is Outcome.EXECUTE
-        changes = from_form(batch.plan["changes"])
-        if "passing" in batch.plan:
-            passing = Passing.from_dict(batch.plan["passing"], changes, end)
-        else:  # planned without `shard-mode`
-            passing = Passing(Location(batch.begin), end, changes, made=frozenset(changes.keys() - groups.names))
+        passing = plan.passing
+        if passing is None:  # planned without `shard-mode`
+            made = frozenset(plan.changes.keys() - groups.names)
+            passing = Passing(Location(begin), plan.end, plan.changes, made=made)
         return self.pass_by(passing) or nothing, True
 
     def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
@@ -308,14 +267,6 @@ class ShardedStatements:
                     where = Where(journal.source, str(target), str(begin))
                     raise ShardError("SHARD-025", where, values={"target": str(target)})
                 time.sleep(LOOK_SECONDS)
-
-
-def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
-    """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
-    now: dict[TableName, TableName] = {}
-    for old, new in (pair for ddl in statements for pair in renames(ddl)):
-        now[next((first for first, name in now.items() if name == old), old)] = new
-    return {first: name for first, name in now.items() if first != name}
 
 
 def _alike(one: Table, other: Table) -> bool:

@@ -39,6 +39,7 @@ from unshard.sync.rows import RowBatches
 from unshard.sync.safe_mode import Delivery
 from unshard.sync.standing import Standing
 from unshard.sync.statement import Statements
+from unshard.sync.statement_plan import KIND, StatementPlan
 from unshard.sync.status import Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
@@ -76,7 +77,12 @@ class SyncUnit:
 
     def __post_init__(self) -> None:
         self._standing = Standing(
-            self.source, self.journal, self.statements.take_changes, self.flush_seconds, self.delivery, self.meter
+            self.source,
+            self.journal,
+            self.statements.tables.take_changes,
+            self.flush_seconds,
+            self.delivery,
+            self.meter,
         )
 
     def begin(self, start: Checkpoint | None) -> None:
@@ -112,7 +118,7 @@ class SyncUnit:
 
     def announce(self) -> None:
         """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
-        self.statements.ownership.announce(self.statements.names)
+        self.statements.ownership.announce(self.statements.tables.names)
 
     def _run_batch(self, plan: BatchPlan) -> list[Report]:
         try:
@@ -139,14 +145,14 @@ class SyncUnit:
         self._standing.restore(checkpoint)
         self._batches.prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
-        self.statements.restore(checkpoint)
-        self.rules.begin(self.statements.after)
+        tables, ownership = self.statements.tables, self.statements.ownership
+        tables.restore(checkpoint)
+        self.rules.begin(tables.after)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
-            known = self.statements.tracker.names if checkpoint.tables or not fresh else self.statements.names
-            ownership = self.statements.ownership
+            known = tables.tracker.names if checkpoint.tables or not fresh else tables.names
             self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
-            self.statements.ownership.announce(self.groups.names)
+            ownership.announce(self.groups.names)
         else:
             refuse_held(self.journal)
             self.announce()
@@ -179,7 +185,7 @@ class SyncUnit:
         batch, before = self._left_open, self._upstream
         self._batches.operators = self.journal.operators()
         crosses = before is not None and before != self.relay.upstream
-        if crosses and batch is not None and batch.plan["kind"] != "ddl":
+        if crosses and batch is not None and batch.plan["kind"] != KIND:
             self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
         if (crosses or self._await(self._standing.at.position, stop)) and batch is not None:
             self._finish(batch, stop)
@@ -300,15 +306,15 @@ class SyncUnit:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
         self.meter.doing = "finishing the open batch"
         self._place, self._sure = batch.begin, False
-        if batch.plan["kind"] == "ddl":
-            self._place, self._sure = Position.parse(batch.plan["intent"]["position_begin"]), True
+        if batch.plan["kind"] == KIND:
+            plan = StatementPlan.of(batch)
+            self._place, self._sure = Position.parse(plan.intent.position_begin), True
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
             if not finish_statement(self.statements, self.journal, batch, log, self._standing.at.gtid, ready):
                 return
-            end = Location(batch.end, batch.plan["end_gtid"])
             self.rules.forget(self.statements.touched)
-            self._standing.arrived_durably(end)
+            self._standing.arrived_durably(plan.end)
             return
         if "group" in batch.plan:
             assert self.groups is not None

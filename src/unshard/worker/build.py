@@ -44,6 +44,7 @@ from unshard.sync.sharded_statements import ShardedStatements
 from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.sync.throttle import Limits, Throttle
+from unshard.sync.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
 from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
@@ -251,7 +252,8 @@ def _sync(
     upstream = _upstream_tables(source)
     peers = config.peers or (name,)
     ownership = Ownership(journal, rules, peers, told=config.pessimistic or len(peers) > 1)
-    statements = Statements(name, read_traits(source), tracker, rules, ownership, upstream, events)
+    tables = TrackedTables(name, tracker, rules, upstream)
+    statements = Statements(name, read_traits(source), tables, rules, ownership, events)
     target_table = targets.get if config.mode == "incremental" else None
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
@@ -264,7 +266,7 @@ def _sync(
         slice_bytes=LARGEST_BYTES,
     )
     table_rules = TableRules(
-        name, allow, router, mapper, statements.table, targets, statements.after, events, filters.of_table
+        name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
     groups = None
     if config.pessimistic:

@@ -1,0 +1,63 @@
+"""A statement that waits for no other table, as sharding groups see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from unshard.ddl.pieces import Piece
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl as Parsed
+from unshard.ddl.statement import Kind
+from unshard.ddl.tracker import Changes
+from unshard.model.position import Location
+from unshard.model.table import TableName
+from unshard.shard.sequence import place_form, place_of
+from unshard.sync.follow import Ddl
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """`changes`: what it makes of tables, None where one is gone.
+
+    `renamed` are tables that go on under another name, `made` those that it creates; `left` is one whose CREATE a human
+    has left out.
+    """
+
+    begin: Location
+    end: Location
+    changes: Changes
+    renamed: Mapping[TableName, TableName] = field(default_factory=dict)
+    made: frozenset[TableName] = frozenset()
+    left: TableName | None = None
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location, left: TableName | None = None
+    ) -> Passing:
+        own = [piece.ddl for piece in pieces if piece.tracked]
+        made = frozenset(ddl.tables[0] for ddl in own if ddl.kind is Kind.CREATE_TABLE)
+        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but `changes` and `end`, which the plan of the statement has."""
+        return {
+            "begin": place_form(self.begin),
+            "renamed": [[*astuple(old), *astuple(new)] for old, new in self.renamed.items()],
+            "made": [astuple(name) for name in sorted(self.made)],
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
+        renamed = {TableName(*names[:2]): TableName(*names[2:]) for names in form["renamed"]}
+        made = frozenset(TableName(*name) for name in form["made"])
+        return cls(place_of(form["begin"]), end, changes, renamed, made)
+
+
+def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
+    """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
+    now: dict[TableName, TableName] = {}
+    for old, new in (pair for ddl in statements for pair in renames(ddl)):
+        now[next((first for first, name in now.items() if name == old), old)] = new
+    return {first: name for first, name in now.items() if first != name}

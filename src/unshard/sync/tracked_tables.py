@@ -1,0 +1,107 @@
+"""All tables of a source at the current place of its log, and what the next checkpoint has to record of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from unshard.ddl.pieces import Rules
+from unshard.ddl.tracker import Changes, SchemaTracker
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+
+
+@dataclass(slots=True)
+class TrackedTables:
+    """Used by the sync unit's thread. `tracker` has the structures that are known here.
+
+    `upstream` are the tables that the source has at the start: another source may meet a statement on a merged table
+    before this one has read its own. `after` are the places of tables' own snapshots that lie behind the checkpoint.
+    """
+
+    source: str
+    tracker: SchemaTracker
+    rules: Rules
+    upstream: frozenset[TableName] = frozenset()
+    after: dict[TableName, Position] = field(default_factory=dict)
+    _snapshots: dict[TableName, Location] = field(default_factory=dict)
+    _changed: Changes = field(default_factory=dict)
+    _names: set[TableName] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._names |= self.upstream
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Be at a checkpoint: take over its structures and later snapshots, and forget all that is known behind it.
+
+        DM's rows tell only how far a table is: one that is ahead gets the target's structure, the others go.
+        """
+        tables = {name: state.table for name, state in checkpoint.tables.items()}
+        self.tracker.begin({name: table for name, table in tables.items() if table is not None})
+        self._names = set(self.upstream | self.tracker.names)
+        self._changed = {}
+        self._snapshots = {
+            name: state.location
+            for name, state in checkpoint.tables.items()
+            if state.location and state.location.position > checkpoint.location.position
+        }
+        for name in [name for name, table in tables.items() if table is None]:
+            found = self.tracker.get(name) if name in self._snapshots and self.rules.allows(name) else None
+            self._record({name: found})
+            if found is None:
+                self._snapshots.pop(name, None)
+        self.after = {name: location.position for name, location in self._snapshots.items()}
+
+    def structure(self, name: TableName) -> Table:
+        """The structure of an upstream table here. Raises SyncError SYNC-009 where nobody knows it."""
+        known = self.tracker.knows(name)
+        found = self.tracker.get(name)
+        if found is None:
+            raise SyncError("SYNC-009", Where(source=self.source, table=str(name)))
+        if not known:
+            self._record({name: found})
+        return found
+
+    def later_snapshot(self, name: TableName, place: Position) -> Location | None:
+        """Where the table's own snapshot lies, if that is behind `place`."""
+        found = self._snapshots.get(name)
+        return found if found is not None and found.position > place else None
+
+    @property
+    def names(self) -> frozenset[TableName]:
+        """All known tables of this source."""
+        return frozenset(self._names)
+
+    def names_in(self, target: TableName) -> int:
+        """How many known tables of this source land in that target table."""
+        names = (name for name in self._names if name.table and self.rules.allows(name))
+        return sum(self.rules.route(name) == target for name in names)
+
+    def apply(self, changes: Mapping[TableName, Table | None]) -> None:
+        """Be behind a statement that has made `changes`; None: the table is gone."""
+        self.tracker.apply(changes)
+        self._record(changes)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the next checkpoint has a structure to record."""
+        return bool(self._changed)
+
+    def take_changes(self, at: Position) -> dict[TableName, TableCheckpoint]:
+        """What the checkpoint at `at` has to record of tables; handed out once.
+
+        A table whose own snapshot lies behind `at` needs its location no longer.
+        """
+        passed = {name for name, location in self._snapshots.items() if location.position <= at}
+        for name in passed:
+            del self._snapshots[name]
+        changes = {name: self.tracker.get(name) for name in passed} | self._changed
+        self._changed = {}
+        return {name: TableCheckpoint(table, self._snapshots.get(name)) for name, table in changes.items()}
+
+    def _record(self, changes: Mapping[TableName, Table | None]) -> None:
+        self._changed |= changes
+        self._names |= {name for name, table in changes.items() if table is not None}
+        self._names -= {name for name, table in changes.items() if table is None}
