@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Thread
@@ -127,10 +128,18 @@ def test_a_packed_environment_with_another_release(url: str, tmp_path: Path) -> 
         pass
 
 
-def test_no_executor_in_time(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_executor_in_time(url: str, remote: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that there are have other work, which is as if none had come."""
     monkeypatch.setattr(survey_module, "WAIT_SECONDS", 0.02)
-    with pytest.raises(EngineError, match="ENGINE-007"), opening(url, tmp_path):
-        pass
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(run_tasks, remote, [b"a"] * slots(remote), slow_task(tmp_path))
+        wait_until((tmp_path / "begun").exists, "a task has begun")
+        try:
+            with pytest.raises(EngineError, match="ENGINE-007"), opening(url, tmp_path):
+                pass
+        finally:
+            (tmp_path / "go-on").touch()
+        assert work.result() == [b"A"] * slots(remote)
 
 
 def test_a_connection_that_is_cut_is_taken_up_again(connect_server: SparkProcess, tmp_path: Path) -> None:

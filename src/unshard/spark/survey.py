@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 
 from unshard.errors import EngineError
@@ -18,6 +18,7 @@ WAIT_SECONDS = 120.0
 
 _ROUNDS = 5
 _PAUSE_SECONDS = 1.0
+_AGAIN_SECONDS = 1.0
 _TAG = "unshard-survey"
 _NO_PYTHON = re.compile(
     r"Cannot run program|Python in worker has different version|PYTHON_VERSION_MISMATCH|ModuleNotFoundError|ImportError"
@@ -62,9 +63,15 @@ def _ask(session: Any) -> list[dict[str, str]]:
             pass
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array([look()], pyarrow.string())], ["found"])
 
-    begun = time.monotonic()
-    timer = Timer(WAIT_SECONDS, interrupt, (session, _TAG))
-    timer.start()
+    begun, answered = time.monotonic(), Event()
+
+    def give_up() -> None:
+        patience = WAIT_SECONDS
+        while not answered.wait(patience):
+            interrupt(session, _TAG)  # of no effect on a query that has not come to the server yet: so again
+            patience = _AGAIN_SECONDS
+
+    Thread(target=give_up, name="survey", daemon=True).start()
     try:
         with tagged(session, _TAG):
             found = session.range(0, 1 << 16).mapInArrow(body, "found string").toArrow()
@@ -77,7 +84,7 @@ def _ask(session: Any) -> list[dict[str, str]]:
             raise EngineError("ENGINE-006", cause=named[-1][:500]) from error
         raise failure(session, "survey", error) from error
     finally:
-        timer.cancel()
+        answered.set()
 
 
 def _versions() -> Callable[[], str]:
