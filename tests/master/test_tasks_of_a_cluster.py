@@ -307,6 +307,18 @@ def test_a_stopped_source_may_leave_the_task_and_no_lock_waits_for_it(rig: Rig) 
     assert rig.left == [("t", "b")]
 
 
+def test_a_source_that_a_file_lacks_from_the_start_leaves_by_being_put_in_and_out(rig: Rig) -> None:
+    """What a sharding DDL's help says of a task that was stopped whole and started from a file without the source."""
+    rig.worker("w1")
+    rig.sources("a")
+    both, one = (task_text("t", *names, more="shard-mode: pessimistic\n") for names in (("a", "b"), ("a",)))
+    assert rig.master.start_task(StartTask(task=one))["result"]
+    rig.master.pause_task(PauseTask(name="t"))
+    for text in (both, one):
+        assert rig.master.update_task(UpdateTask(task=text))["result"]
+    assert rig.left == [("t", "b")]
+
+
 def test_a_disabled_source_is_told_at_once(rig: Rig) -> None:
     two_sources(rig)
     rig.start("t", "a")

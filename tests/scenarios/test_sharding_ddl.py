@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.resync import Resyncer
+from unshard.worker.report import process_error
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -99,15 +101,45 @@ def test_tables_come_and_go_while_a_group_waits(rig: ShardRig) -> None:
 
 
 def test_another_statement_in_the_same_place_stops_the_source(rig: ShardRig) -> None:
-    shards = rig.shards()
+    """The third shard has met nothing, so the first statement waits too."""
+    shards = rig.shards(tables=3)
     with pytest.raises(ShardError) as caught, rig.run(shards) as run:
         run.catch_up()
-        shards.alter("s1", 0, "ADD COLUMN c INT")
-        shards.alter("s1", 1, "ADD COLUMN d INT")
+        for table, changes in enumerate((("ADD b INT", "ADD c INT"), ("add column b integer", "ADD d INT"))):
+            for change in changes:
+                shards.alter("s1", table, change)
         raise run.error()
     assert caught.value.code == "SHARD-001"
-    assert "ADD COLUMN c" in str(caught.value)
-    assert "ADD COLUMN d" in str(caught.value)
+    lines = [line.strip() for line in process_error(caught.value, datetime.now(UTC)).raw_cause.splitlines()]
+    assert [line[:4] for line in lines[::2]] == ["1 ==", "2 <>"]
+    statements = [line.partition("`t` ")[2].partition(" (")[0] for line in lines]
+    assert statements == ["add column b integer", "ADD b INT", "ADD d INT", "ADD c INT"]
+
+
+def test_a_new_shard_that_is_like_an_old_one_needs_what_that_one_needs(rig: ShardRig) -> None:
+    """A shard which has had a column and lost it has the same structure."""
+    shards = rig.shards()
+
+    def change(table: int) -> None:
+        shards.alter("s1", table, "ADD COLUMN c INT")
+        shards.insert("s1", table, 1, c="1")
+        shards.alter("s1", table, "DROP COLUMN c")
+        shards.insert("s1", table, 2)
+
+    with rig.run(shards) as run:
+        run.catch_up()
+        change(0)
+        shards.run("s1", f"CREATE TABLE {shards.at(6)} LIKE {shards.at(1)}")
+        shards.insert("s1", 6, 0)
+        run.catch_up()
+        assert [shards.items("s1", table) for table in (0, 1, 6)] == [2, 0, 0]
+        run.stop()
+    with rig.run(shards) as run:
+        change(6)
+        run.catch_up()
+        assert [shards.items("s1", table) for table in (0, 1, 6)] == [2, 0, 2]
+        change(1)
+        shards.settle(run)
 
 
 def test_eight_tables_are_in_step_by_one_batch(rig: ShardRig) -> None:

@@ -72,6 +72,21 @@ def test_an_owner_that_is_gone_and_a_source_that_is_late_behind_a_human() -> Non
     assert waiting_locks(locks.done("s1").join("s2", A, "").done("s2"), {}) == []
 
 
+def test_a_source_that_was_left_out_of_the_file_is_named_with_what_takes_it_out() -> None:
+    met = keeper("s1", "s2").join("s1", A, "")
+    (form,) = waiting_locks(met, {}, listed=("s1",))
+    assert form["waitsFor"].endswith("; not in the task's file: s2")
+    assert "`unshard ctl update-task` with the file without it" in form["help"]
+    keepers = ShardingGroupKeeper("s1").with_group(group("s1", ONE, TWO).report())
+    (shown,) = unresolved_groups(keepers, {TARGET.quoted: met}, ("s1",))
+    assert (shown.waits_for, shown.help) == (form["waitsFor"].replace("up.t_1", "all of up.t_1"), form["help"])
+    owned = keeper("s1", "s2").join("s2", A, "").join("s1", A, "")
+    (form,) = waiting_locks(owned, {}, listed=("s1",))
+    assert form["waitsFor"] == "s2 runs it on the target; not in the task's file: s2" and "pause-task" in form["help"]
+    (form,) = waiting_locks(met, {}, listed=("s1", "s2"))
+    assert "file" not in form["waitsFor"] and UNLOCK in form["help"]
+
+
 def test_a_lock_that_only_waits_to_be_passed_is_not_shown() -> None:
     assert waiting_locks(keeper("s1", "s2").join("s1", A, "").join("s2", A, "").done("s1"), {}) == []
 

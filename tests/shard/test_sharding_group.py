@@ -9,7 +9,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.group import Resync, ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
-from unshard.shard.sequence import DdlItem, normalised, same
+from unshard.shard.sequence import DdlItem, normalised, same, side_by_side
 
 TARGET = TableName("db", "t")
 ONE, TWO, THREE, FOUR = (TableName("up", f"t_{number}") for number in (1, 2, 3, 4))
@@ -77,8 +77,33 @@ def test_another_ddl_or_order_is_refused_with_both_lists() -> None:
         state.meet(TWO, item(200, ADD_B))
     assert caught.value.code == "SHARD-001"
     assert caught.value.where.position == "bin.000001:200"
-    for part in ("1 <> up.t_2: ALTER TABLE `db`.`t` ADD b INT (bin.000001:200)", "up.t_1: " + ADD_A, "nothing yet"):
-        assert part in caught.value.cause
+    assert _lines(caught.value) == [
+        f"1 <> up.t_2: {ADD_B} (bin.000001:200)",
+        f"up.t_1: {ADD_A} (bin.000001:100)",
+        "2    up.t_2: nothing yet",
+        f"up.t_1: {ADD_B} (bin.000001:150)",
+    ]
+
+
+def test_of_two_lists_what_is_the_same_is_shown_so_wherever_it_was_met() -> None:
+    state = group(ONE, TWO).meet(ONE, item(100, ADD_A)).meet(ONE, item(150, ADD_B))
+    with pytest.raises(ShardError) as caught:
+        state.meet(TWO, item(200, "alter table db.t add column a integer")).meet(TWO, item(250, ADD_A))
+    assert _lines(caught.value) == [
+        "1 == up.t_2: alter table db.t add column a integer (bin.000001:200)",
+        f"up.t_1: {ADD_A} (bin.000001:100)",
+        f"2 <> up.t_2: {ADD_A} (bin.000001:250)",
+        f"up.t_1: {ADD_B} (bin.000001:150)",
+    ]
+
+
+def test_a_statement_that_only_one_list_has_is_a_difference() -> None:
+    lines = side_by_side("s2", [ADD_A], "s1", [ADD_A, ADD_B]).splitlines()
+    assert [line.strip() for line in lines[2:]] == ["2 <> s2: nothing yet", f"s1: {ADD_B}"]
+
+
+def _lines(error: ShardError) -> list[str]:
+    return [line.strip() for line in error.cause.splitlines()]
 
 
 def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case() -> None:
@@ -95,6 +120,7 @@ def test_statements_are_the_same_whatever_their_blanks_comments_quotes_and_case(
         "ALTER TABLE db.t ADD a INTEGER;",
         "ALTER TABLE db.t ADD a INT, ALGORITHM=INPLACE, LOCK = NONE",
         "ALTER TABLE db.t ALGORITHM=INSTANT, ADD COLUMN a INT, lock=none",
+        "ALTER TABLE db.t ADD a INT, ALGORITHM INPLACE, LOCK SHARED",
     ],
 )
 def test_what_says_how_and_not_what_does_not_count(other: str) -> None:
@@ -107,6 +133,10 @@ def test_what_only_looks_so_counts() -> None:
         ("RENAME COLUMN a TO b", "RENAME a TO b"),
         ("ADD `column` INT", "ADD INT"),
         ("ADD algorithm INT", "ADD INT"),
+        ("ADD c INT AS (algorithm = 1)", "ADD c INT AS (algorithm = 2)"),
+        ("CHANGE algorithm copy INT", "CHANGE algorithm inplace INT"),
+        ("ADD COLUMN IF NOT EXISTS c INT", "ADD COLUMN c INT"),
+        ("DROP COLUMN IF EXISTS c", "DROP COLUMN c"),
         ("ADD `integer` INT", "ADD `int` INT"),
         ("ADD CHECK (a >= b)", "ADD CHECK (a > b)"),
         ("ADD c INT, ALGORITHM=COPY, DROP d", "ADD c INT"),

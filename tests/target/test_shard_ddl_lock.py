@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,13 @@ from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.config.database import TargetConfig
 from unshard.errors import ClusterError, ShardError
 from unshard.model.table import TableName
+from unshard.operate import locks
 from unshard.operate.locks import answer_locks, answer_unlock, task_of
 from unshard.operate.subject import Subject
 from unshard.shard.lock import Outcome
-from unshard.target.shard_locks import announce, join, look
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.target.meta import MetaTables
+from unshard.target.shard_locks import announce, change, done, join, load_keepers, look
 from unshard.testing.servers import MariadbServer
 
 TARGET, TABLE = TableName("db", "t`'\"\n"), TableName("up", "t_1")
@@ -51,7 +56,9 @@ def test_a_lock_is_listed_and_unlocked_and_its_owner_runs_it(subject: Subject, r
     rig.do(join, "s1", TARGET, ADD)
     (lock,) = answer_locks([subject], ShardDdlLock(sources=("s2",)))["locks"]
     assert (lock["ID"], lock["owner"], lock["synced"], lock["unsynced"]) == (ID, "s1", ["s1"], ["s2", "s3"])
-    assert "s3 has not said yet" in lock["waitsFor"]
+    assert "s3 has not said yet" in lock["waitsFor"] and "file" not in lock["waitsFor"]
+    (lock,) = answer_locks([replace(subject, sources=("s1", "s2"))], ShardDdlLock())["locks"]
+    assert "not in the task's file: s3" in lock["waitsFor"] and "update-task" in lock["help"]
     assert answer_locks([subject], ShardDdlLock(sources=("s9",)))["locks"] == []
     owner = Thread(target=rig.run_when_told, args=("s1", TARGET), daemon=True)
     owner.start()
@@ -68,6 +75,27 @@ def test_an_owner_that_is_gone_needs_force(subject: Subject, rig: ReportingSourc
     found = answer_unlock(subject, ShardDdlLockUnlock(id=ID, force_remove=True), "ann", patience_seconds=0.1)
     assert found["msg"] == "removed: its DDL is run by nobody"
     assert look(rig.connection, rig.meta, "s1")[TARGET].outcome is Outcome.SKIP
+
+
+def test_of_two_who_unlock_at_once_none_unlocks_the_next_ddl(
+    subject: Subject, rig: ReportingSources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look of the second one and its decision the first one's is carried out."""
+    rig.do(join, "s1", TARGET, ADD)
+    rig.do(join, "s2", TARGET, ADD)
+
+    def seen_early(connection: Any, meta: MetaTables) -> tuple[LockKeeper, ...]:
+        found = load_keepers(connection, meta)
+        rig.do(change, TARGET, lambda keeper: keeper.unlock("", "ann"))
+        for source in ("s1", "s2"):
+            rig.do(done, source, TARGET)
+            rig.do(join, source, TARGET, ("ALTER TABLE t ADD b INT",))
+        return found
+
+    monkeypatch.setattr(locks, "load_keepers", seen_early)
+    with pytest.raises(ShardError, match="SHARD-003"):
+        answer_unlock(subject, ShardDdlLockUnlock(id=ID), "bob", patience_seconds=0.1)
+    assert look(rig.connection, rig.meta, "s1")[TARGET].outcome is Outcome.WAIT
 
 
 def test_what_can_not_be_meant(subject: Subject, rig: ReportingSources) -> None:

@@ -58,7 +58,13 @@ def answer_unlock(
         meta.create(connection)
         keeper = _named(connection, meta, request.id)
         number = keeper.to_settle().number
-        _decide(connection, meta, keeper, lambda now: now.unlock(request.owner, who))
+
+        def unlock(now: LockKeeper) -> LockKeeper:
+            if now.to_settle().number != number:  # somebody else has unlocked it, and the next one is there by now
+                raise ShardError("SHARD-003", Where(), values={"id": request.id})
+            return now.unlock(request.owner, who)
+
+        _decide(connection, meta, keeper, unlock)
         until = time.monotonic() + patience_seconds
         while _is_open(load_keeper(connection, meta, keeper.target), number):
             if time.monotonic() > until:
@@ -77,13 +83,12 @@ def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
         keepers = [keeper for keeper in load_keepers(connection, meta) if keeper.locks]
         sources = sorted({source for keeper in keepers for source in keeper.members})
         groups = {source: load_groups(connection, meta, source).groups for source in sources}
-    return [
-        lock
-        for keeper in keepers
-        for lock in waiting_locks(
-            keeper, {source: own[keeper.target] for source, own in groups.items() if keeper.target in own}, files
-        )
-    ]
+    listed = next((config.peers for config in subject.configs.values()), subject.sources)
+    found = []
+    for keeper in keepers:
+        own = {source: groups_of[keeper.target] for source, groups_of in groups.items() if keeper.target in groups_of}
+        found += waiting_locks(keeper, own, files, listed)
+    return found
 
 
 def _named(connection: Any, meta: MetaTables, lock_id: str) -> LockKeeper:

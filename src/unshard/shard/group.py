@@ -204,9 +204,9 @@ class ShardingGroup:
         expected = self.sequence.items
         if place < len(expected) and not same(item.ddls, expected[place].ddls):
             other = next(name for name, one in self.tables.items() if one.sequence.items == expected)
-            mine = [*state.sequence.statements(), str(item)]
+            mine = (*state.sequence.items, item)
             where = Where(source=self.source, table=str(table), position=str(item.begin.position))
-            cause = side_by_side(str(table), mine, str(other), self.sequence.statements())
+            cause = side_by_side(str(table), mine, str(other), expected)
             raise ShardError("SHARD-001", where, cause, {"target": str(self.target)})
         return self._with(table, state.met(item))
 

@@ -16,7 +16,10 @@ Moved = Callable[[Location], Location]
 
 
 _LEAVES_COLUMN_OUT = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY"})
-_MANNERS = frozenset({"ALGORITHM", "LOCK"})
+_MANNERS = {
+    "ALGORITHM": frozenset({"COPY", "DEFAULT", "INPLACE", "INSTANT", "NOCOPY"}),
+    "LOCK": frozenset({"DEFAULT", "EXCLUSIVE", "NONE", "SHARED"}),
+}
 _SAME_WORDS = {"key": "index", "integer": "int"}
 
 
@@ -36,12 +39,13 @@ def _normal(token: Token) -> str:
 
 
 def _telling(found: Sequence[Token]) -> list[Token]:
-    """The tokens that tell what a statement does."""
+    """The tokens that tell what a statement does. In brackets `algorithm` is a column."""
     kept: list[Token] = []
-    at = 0
+    at = depth = 0
     while at < len(found):
-        if found[at].word in _MANNERS and at + 2 < len(found) and found[at + 1].is_symbol("="):
-            at += 3
+        depth += found[at].is_symbol("(") - found[at].is_symbol(")")
+        if depth == 0 and (length := _manner(found[at : at + 3], kept)):
+            at += length
             if kept and kept[-1].is_symbol(","):
                 kept.pop()
             elif at < len(found) and found[at].is_symbol(","):
@@ -55,6 +59,14 @@ def _telling(found: Sequence[Token]) -> list[Token]:
     return kept
 
 
+def _manner(found: Sequence[Token], before: Sequence[Token]) -> int:
+    """How many tokens say how it is done; 0 where these do not. Without `=` only where no name can stand."""
+    if len(found) == 3 and found[0].word in _MANNERS and found[1].is_symbol("="):
+        return 3
+    begins = bool(before) and (before[-1].is_symbol(",") or before[-1].is_symbol(")"))
+    return 2 if begins and len(found) > 1 and found[1].word in _MANNERS.get(found[0].word, ()) else 0
+
+
 def same(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two lists of statements are the same DDL."""
     return len(one) == len(other) and all(map(_equal, one, other))
@@ -62,15 +74,6 @@ def same(one: Sequence[str], other: Sequence[str]) -> bool:
 
 def _equal(one: str, other: str) -> bool:
     return one == other or normalised(one) == normalised(other)
-
-
-def side_by_side(name: str, mine: Sequence[str], other: str, theirs: Sequence[str]) -> str:
-    """Two lists of statements under each other, number by number, `<>` where they differ."""
-    lines = []
-    for number, (left, right) in enumerate(zip_longest(mine, theirs, fillvalue=""), 1):
-        mark = "==" if left and right and _equal(left, right) else "<>"
-        lines += [f"{number} {mark} {name}: {left or 'nothing yet'}", f"     {other}: {right or 'nothing yet'}"]
-    return "\n       ".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,26 @@ class DdlItem:
     def from_dict(cls, form: Form) -> DdlItem:
         begin, end = place_of(form["begin"]), place_of(form["end"])
         return cls(begin, end, tuple(form["ddls"]), form["payload"], form["time"])
+
+
+def side_by_side(name: str, mine: Sequence[DdlItem | str], other: str, theirs: Sequence[DdlItem | str]) -> str:
+    """Two lists under each other, number by number: `==` where both are the same DDL, `<>` where they differ.
+
+    Behind the first that differs, one that only one of them has is not marked.
+    """
+    lines, differ = [], False
+    for number, (left, right) in enumerate(zip_longest(mine, theirs), 1):
+        if left is not None and right is not None:
+            mark = "==" if same(_statements(left), _statements(right)) else "<>"
+        else:
+            mark = "  " if differ else "<>"
+        differ = differ or mark == "<>"
+        lines += [f"{number} {mark} {name}: {left or 'nothing yet'}", f"     {other}: {right or 'nothing yet'}"]
+    return "\n       ".join(lines)
+
+
+def _statements(one: DdlItem | str) -> Sequence[str]:
+    return one.ddls if isinstance(one, DdlItem) else (one,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,11 @@ Groups = Mapping[str, ShardingGroup]
 """By source, its unresolved group of the target; a source without one has met nothing."""
 
 
-def unresolved_groups(keeper: ShardingGroupKeeper, locks: Mapping[str, LockKeeper]) -> tuple[UnresolvedGroup, ...]:
-    """Of one source, the oldest first. `locks`: the targets' by their quoted names."""
-    return tuple(_group(group, locks.get(group.target.quoted)) for group in keeper.unresolved)
+def unresolved_groups(
+    keeper: ShardingGroupKeeper, locks: Mapping[str, LockKeeper], listed: Sequence[str] = ()
+) -> tuple[UnresolvedGroup, ...]:
+    """Of one source, the oldest first. `locks`: the targets' by their quoted names; `listed` as `waiting_locks`."""
+    return tuple(_group(group, locks.get(group.target.quoted), listed) for group in keeper.unresolved)
 
 
 def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> UnresolvedGroup:
@@ -30,9 +32,14 @@ def overdue(group: UnresolvedGroup, seconds: float, now: datetime) -> Unresolved
     return group.model_copy(update={"overdue": late})
 
 
-def waiting_locks(keeper: LockKeeper, groups: Groups, files: str = "") -> list[dict[str, Any]]:
-    """DM's form of the locks of a target that somebody waits for, and ours behind it; `files` as `what_helps`."""
-    return [_lock_form(keeper, lock, groups, files) for lock in keeper.locks if _is_waited_for(keeper, lock)]
+def waiting_locks(
+    keeper: LockKeeper, groups: Groups, files: str = "", listed: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """DM's form of the locks of a target that somebody waits for, and ours behind it; `files` as `what_helps`.
+
+    `listed`: the sources of the task's file, empty where that is not known.
+    """
+    return [_lock_form(keeper, lock, groups, files, listed) for lock in keeper.locks if _is_waited_for(keeper, lock)]
 
 
 def _is_waited_for(keeper: LockKeeper, lock: Lock) -> bool:
@@ -40,7 +47,7 @@ def _is_waited_for(keeper: LockKeeper, lock: Lock) -> bool:
     return not lock.executed or bool(lock.mismatched) or bool(lock.decision and lock.remain(keeper.needed(lock)))
 
 
-def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str) -> dict[str, Any]:
+def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str, listed: Sequence[str]) -> dict[str, Any]:
     return {
         "ID": keeper.id,
         "task": keeper.task,
@@ -50,13 +57,13 @@ def _lock_form(keeper: LockKeeper, lock: Lock, groups: Groups, files: str) -> di
         "synced": sorted(lock.ready),
         "unsynced": list(lock.remain(keeper.needed(lock))),
         "since": lock.since,
-        "waitsFor": waits_for(keeper, lock, groups),
+        "waitsFor": waits_for(keeper, lock, groups, listed),
         "mismatch": _mismatch(lock),
-        "help": what_helps(keeper, lock, files),
+        "help": what_helps(keeper, lock, files, listed),
     }
 
 
-def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None) -> str:
+def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None, listed: Sequence[str] = ()) -> str:
     """Why the lock is not over, source by source; without their groups it is not known which tables are missing."""
     parts = [lock.decision] if lock.decision else []
     if lock.resolved and not lock.executed:
@@ -70,7 +77,17 @@ def waits_for(keeper: LockKeeper, lock: Lock, groups: Groups | None) -> str:
             parts.append(f"{source} has not said yet which tables it owns: not started, or in its full load")
         else:
             parts.append(_missing_tables(keeper, lock, source, groups))
+    if unlisted := _unlisted(keeper, lock, listed):
+        parts.append(f"not in the task's file: {', '.join(unlisted)}")
     return "; ".join(parts)
+
+
+def _unlisted(keeper: LockKeeper, lock: Lock, listed: Sequence[str]) -> tuple[str, ...]:
+    """The sources that are waited for, to meet the DDL or to run it, and that nobody starts by the task's file."""
+    waited = set(lock.remain(keeper.needed(lock)))
+    if lock.resolved and not lock.executed and lock.owner:
+        waited.add(lock.owner)
+    return tuple(sorted(waited.difference(listed))) if listed else ()
 
 
 def _missing_tables(keeper: LockKeeper, lock: Lock, source: str, groups: Groups | None) -> str:
@@ -94,9 +111,16 @@ def _named(tables: Sequence[TableName]) -> str:
     return ", ".join(map(str, tables[:10])) + (f" and {len(tables) - 10} more" if len(tables) > 10 else "")
 
 
-def what_helps(keeper: LockKeeper, lock: Lock, files: str = "") -> str:
+def what_helps(keeper: LockKeeper, lock: Lock, files: str = "", listed: Sequence[str] = ()) -> str:
     """The command for a human, and when. `files`: what it takes where there is no master, as it is typed."""
     command = _command(keeper, files)
+    if not lock.executed and (unlisted := ", ".join(_unlisted(keeper, lock, listed))):
+        task = shlex.quote(keeper.task)
+        return (
+            f"put {unlisted} back into the task's file and start it; where it is to leave the task, `unshard ctl"
+            f" pause-task {task}`, `unshard ctl update-task` with a file that has it, `unshard ctl update-task` with"
+            f" the file without it, `unshard ctl resume-task {task}`: that takes it out, and nobody waits for it"
+        )
     if lock.executed:
         others = ", ".join(lock.mismatched)
         passes = f"`{command}` lets {others} pass, whose DDL is run by nobody; then bring the tables into one structure"
@@ -131,16 +155,16 @@ def _lines(lists: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in lists.splitlines())
 
 
-def _group(group: ShardingGroup, locks: LockKeeper | None) -> UnresolvedGroup:
+def _group(group: ShardingGroup, locks: LockKeeper | None, listed: Sequence[str]) -> UnresolvedGroup:
     items = group.sequence.items
     first = group.first
     lock = locks.ahead_of(group.source) if locks is not None and items else None
     why, helps = _own_tables(group), ""
     mismatch: tuple[str, ...] = ()
     if lock is not None and locks is not None and group.reported:
-        why = waits_for(locks, lock, None) or "the next look at the lock"
+        why = waits_for(locks, lock, None, listed) or "the next look at the lock"
         mismatch = tuple(_mismatch(lock))
-        helps = what_helps(locks, lock)
+        helps = what_helps(locks, lock, listed=listed)
     elif group.unsynced and items:
         helps = "run the DDL on the tables that miss it, or drop those that are not needed any more"
         if lock is not None:

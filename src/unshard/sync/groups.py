@@ -50,7 +50,7 @@ class Next(Enum):
 class ShardingGroups:
     """Used by the sync unit's thread. `structure` gives an upstream table's structure of now.
 
-    A DDL that waits for longer than `alert_seconds` is told; 0: never.
+    A DDL that waits for longer than `alert_seconds` is told; 0: never. `peers` are all sources of the task's file.
 
     What `put` takes over is durable when the `Also` that it gives has run in a transaction that moves the checkpoint;
     a failure in between stops the source, and `restore` begins with what is on record.
@@ -61,6 +61,7 @@ class ShardingGroups:
     tables: TableRules
     structure: Callable[[TableName], Table | None]
     alert_seconds: float = 0.0
+    peers: tuple[str, ...] = ()
     keeper: ShardingGroupKeeper = field(init=False)
     _saved: dict[TableName, ShardingGroup] = field(default_factory=dict)
     _looked: float = 0.0
@@ -143,7 +144,7 @@ class ShardingGroups:
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
         """What `query-status` shows of them, as of the last look at the locks."""
-        found = unresolved_groups(self.keeper, self._seen)
+        found = unresolved_groups(self.keeper, self._seen, self.peers)
         if not self.alert_seconds:
             return found
         return tuple(overdue(one, self.alert_seconds, datetime.now(UTC)) for one in found)

@@ -21,8 +21,8 @@ from unshard.sync.follow import Ddl
 class Passing:
     """`changes`: what it makes of tables, None where one is gone.
 
-    `renamed` are tables that go on under another name, `made` those that it creates; `left` is one whose CREATE a human
-    has left out.
+    `renamed` are tables that go on under another name, `made` those that it creates, `models` what
+    each of them is LIKE that has no columns of its own; `left` is one whose CREATE a human has left out.
     """
 
     begin: Location
@@ -31,28 +31,40 @@ class Passing:
     renamed: Mapping[TableName, TableName] = field(default_factory=dict)
     made: frozenset[TableName] = frozenset()
     left: TableName | None = None
+    models: Mapping[TableName, TableName] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location, left: TableName | None = None
     ) -> Passing:
         own = [piece.ddl for piece in pieces if piece.tracked]
-        made = frozenset(ddl.tables[0] for ddl in own if ddl.kind is Kind.CREATE_TABLE)
-        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left)
+        creates = [ddl for ddl in own if ddl.kind is Kind.CREATE_TABLE]
+        made = frozenset(ddl.tables[0] for ddl in creates)
+        models = {ddl.tables[0]: ddl.like for ddl in creates if ddl.like is not None}
+        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left, models)
 
     def to_dict(self) -> dict[str, Any]:
         """All but `changes` and `end`, which the plan of the statement has."""
         return {
             "begin": place_form(self.begin),
-            "renamed": [[*astuple(old), *astuple(new)] for old, new in self.renamed.items()],
+            "renamed": _pairs(self.renamed),
             "made": [astuple(name) for name in sorted(self.made)],
+            "models": _pairs(self.models),
         }
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
-        renamed = {TableName(*names[:2]): TableName(*names[2:]) for names in form["renamed"]}
         made = frozenset(TableName(*name) for name in form["made"])
-        return cls(place_of(form["begin"]), end, changes, renamed, made)
+        models = _names(form.get("models", ()))
+        return cls(place_of(form["begin"]), end, changes, _names(form["renamed"]), made, models=models)
+
+
+def _pairs(names: Mapping[TableName, TableName]) -> list[list[str]]:
+    return [[*astuple(one), *astuple(other)] for one, other in names.items()]
+
+
+def _names(pairs: Iterable[Sequence[str]]) -> dict[TableName, TableName]:
+    return {TableName(*pair[:2]): TableName(*pair[2:]) for pair in pairs}
 
 
 def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:

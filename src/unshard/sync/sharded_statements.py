@@ -154,7 +154,8 @@ class ShardedStatements:
                 groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
         for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values(), {passing.left})):
             if (born := changes.get(name)) is not None and allows(name):
-                groups[route(name)] = of(name).add(name, end, self._met(of(name), born, begin.position))
+                met = self._met(of(name), born, passing.models.get(name), begin.position)
+                groups[route(name)] = of(name).add(name, end, met)
                 firsts += [born] if of(name).tables.keys() == {name} and not of(name).unresolved else []
         if passing.left is not None:
             groups[route(passing.left)] = of(passing.left).drop(passing.left, begin)
@@ -196,15 +197,19 @@ class ShardedStatements:
         found = self.groups.structure(name) if group.unresolved and name in group.tables else None
         return found.to_dict() if found is not None else None
 
-    def _met(self, group: ShardingGroup, made: Table, begin: Position) -> int:
-        """How many of the group's unresolved items the structure of a new table has: all that it may have.
+    def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
+        """How many of the group's unresolved items the structure of a new table has.
 
-        Options tell only where columns and keys don't: of a new table they may be others.
+        One that is LIKE a table of the group has as many as that. Any other has all that it may have; options tell only
+        where columns and keys don't: of a new table they may be others.
         """
         length = len(group.sequence)
         if not length:
             return 0
         fits = [met for met in range(length, -1, -1) if any(_alike(made, one) for one in self._behind(group, met))]
+        has = {name: len(state.sequence) for name, state in group.tables.items()}
+        if like is not None and has.get(like) in fits and has[like] >= has.get(made.name, 0):
+            return has[like]
         exact = (met for met in fits if any(_options(made) == _options(one) for one in self._behind(group, met)))
         if fits:
             return next(exact, fits[0])

@@ -270,7 +270,7 @@ def _sync(
     )
     groups = None
     if config.pessimistic:
-        groups = ShardingGroups(journal, rules, table_rules, tracker.get, config.shard_wait_alert_seconds)
+        groups = ShardingGroups(journal, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
     return SyncUnit(
         source=name,
