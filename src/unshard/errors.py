@@ -28,6 +28,9 @@ from typing import Any, ClassVar
 
 from unshard.error_catalogue import CATALOGUE
 
+LONGEST_TEXT = 8_000
+"""Characters of an error's text that is sent or kept: a master takes no request of any length, a target no packet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -167,3 +170,12 @@ def error_from_dict(form: dict[str, Any]) -> UnshardError:
 def is_retryable(error: Exception) -> bool:
     """Whether the failed call may be made again as it was; the question that `retry.retrying` asks."""
     return isinstance(error, UnshardError) and error.retryable
+
+
+def bounded(text: str) -> str:
+    """The text, without its middle where it is very long: a statement may have any length."""
+    more = len(text) - LONGEST_TEXT
+    if more <= 0:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} [… {more} characters more …] {text[-half:]}"

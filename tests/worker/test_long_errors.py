@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from unshard.api.orders import Beat, SubtaskBrief
 from unshard.api.stage import Stage
 from unshard.config.listener import ListenerConfig
-from unshard.errors import DdlError, Where
-from unshard.worker.report import LONGEST_TEXT, process_error
+from unshard.errors import LONGEST_TEXT, DdlError, Where
+from unshard.worker.report import process_error
 
 
 def test_beats_of_a_task_that_a_huge_statement_stopped_are_short() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from unshard.errors import DdlError, SyncError, UnshardError, Where
+from unshard.errors import DdlError, SyncError, UnshardError, Where, bounded
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.sync.follow import Log
@@ -75,7 +75,7 @@ def record_stop(journal: Journal, error: UnshardError, place: Position, *, sure:
         return
     try:
         named = _place_of(error, place)
-        journal.stopped(Stopped(named or place, error.code, str(error), sure=sure or named is not None))
+        journal.stopped(Stopped(named or place, error.code, bounded(str(error)), sure=sure or named is not None))
     except UnshardError as failure:
         log = logger("sync", source=journal.source)
         log.warning("not put on record where it stopped", error=str(failure), after=str(error))

@@ -11,7 +11,7 @@ from unshard.target.meta import MetaTables
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """`position` is the beginning of what could not be carried out, `error` its whole text, `time` UTC as text.
+    """`position` is the beginning of what could not be carried out, `error` its text, bounded, `time` UTC as text.
 
     It is not `sure` where one of several transactions from there on is meant, and nobody knows which.
     """

@@ -17,7 +17,7 @@ from unshard.api.status import (
     SyncStatus,
     TableLedger,
 )
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, bounded
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.relay import unit as relay_unit
@@ -31,19 +31,6 @@ UNITS: Mapping[str, UnitName] = {
     "load": UnitName.LOAD,
     "sync": UnitName.SYNC,
 }
-
-
-LONGEST_TEXT = 8_000
-"""Characters of each text of an error. Each beat carries it, and a master takes no request that is too long."""
-
-
-def bounded(text: str) -> str:
-    """The text, without its middle where it is very long: a statement may have any length."""
-    more = len(text) - LONGEST_TEXT
-    if more <= 0:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]} [… {more} characters more …] {text[-half:]}"
 
 
 def process_error(error: UnshardError, now: datetime) -> ProcessError:

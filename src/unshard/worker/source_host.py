@@ -13,7 +13,7 @@ from unshard.api.status import SourceReport, SourceStatus
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import SparkConfig
-from unshard.errors import ClusterError, RelayError, Where
+from unshard.errors import ClusterError, RelayError, Where, bounded
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.purge import Limits
@@ -23,7 +23,7 @@ from unshard.worker.build import build_subtask
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
 from unshard.worker.purging import Purger
 from unshard.worker.refused import RefusedSubtask, understood
-from unshard.worker.report import bounded, relay_form, subtask_form
+from unshard.worker.report import relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
 from unshard.worker.subtask import Subtask
 from unshard.worker.watch import UpstreamWatch

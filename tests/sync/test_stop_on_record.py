@@ -1,0 +1,43 @@
+"""Where and why a source stopped is put on record, however long what stopped it is: `binlog` goes by the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from unshard.errors import LONGEST_TEXT, DdlError, Where
+from unshard.model.position import Position
+from unshard.sync.journal import Journal
+from unshard.sync.operate import record_stop
+from unshard.target.meta import MetaTables
+from unshard.target.stopped import load_stopped
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+
+
+LARGEST = 1 << 20
+
+
+@pytest.fixture
+def small(target_server: MariadbServer) -> Iterator[MariadbServer]:
+    """It takes packets of a megabyte."""
+    ((before,),) = target_server.query("SELECT @@global.max_allowed_packet")
+    target_server.run(f"SET GLOBAL max_allowed_packet = {LARGEST}")
+    yield target_server
+    target_server.run(f"SET GLOBAL max_allowed_packet = {before}")
+
+
+def test_of_a_statement_that_no_packet_of_the_target_has_room_for(small: MariadbServer, schema: str) -> None:
+    statement = f"INSERT INTO t VALUES {'(1), ' * LARGEST}(2) -- end"
+    error = DdlError("DDL-002", Where("s1", "a.t", "bin.000001:194"), "not ROW", {"statement": statement})
+    journal = Journal(small.endpoint, MetaTables(schema, "task"), "s1")
+    journal.claim()
+    record_stop(journal, error, Position("bin.000001", 4), sure=False)
+    found = journal.on_target(lambda connection: load_stopped(connection, journal.meta, "s1"))
+    journal.drop()
+    assert found is not None
+    assert (found.position, found.sure, found.code) == (Position("bin.000001", 194), True, "DDL-002")
+    assert found.error.startswith("DDL-002 [source s1, table a.t, binlog bin.000001:194]: ")
+    assert f"{len(str(error)) - LONGEST_TEXT} characters more" in found.error and "what to do: " in found.error
