@@ -1,4 +1,7 @@
-"""A purge by hand deletes nothing while a worker's tasks come and go: its list may lack one that goes on elsewhere."""
+"""A purge by hand deletes nothing while a worker's tasks come and go: its list may lack one that goes on elsewhere.
+
+Nor what a task that stands (by REST, or for its source is disabled) goes on from when it is started again.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,28 @@ from unshard.api.orders import PurgeWish, SourceOrder, SubtaskOrder
 from unshard.api.stage import Stage
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
-from unshard.errors import RelayError, TargetError
+from unshard.errors import ClusterError, RelayError, TargetError
+from unshard.model.position import Location, Position
+from unshard.sync.journal import Journal
+from unshard.target.checkpoint import Checkpoint
+from unshard.target.meta import MetaTables
+from unshard.testing.servers import MariadbServer
 from unshard.worker.source_host import Means, SourceHost
 
+STANDS = """
+name: t
+task-mode: all
+meta-schema: {schema}
+target-database: {{host: 127.0.0.1, port: {port}, user: root}}
+mysql-instances: [{{source-id: s1}}]
+"""
 NOWHERE = "host: 127.0.0.1, port: 1, user: root"
 TASK = f"{{name: t, task-mode: all, target-database: {{{NOWHERE}}}, mysql-instances: [{{source-id: s1}}]}}"
 
 
-def order(stage: Stage) -> SourceOrder:
+def order(stage: Stage, task: str = TASK) -> SourceOrder:
     source = parse_source(f"{{source-id: s1, from: {{{NOWHERE}}}}}")
-    (config,) = plan_subtasks(parse_task(TASK), [source])
+    (config,) = plan_subtasks(parse_task(task), [source])
     one = SubtaskOrder(task="t", stage=stage, revision=1, config=config.model_dump(mode="json"))
     return SourceOrder(
         source="s1", epoch=1, config=source.model_dump(mode="json"), subtasks=(one,), relay_stage=Stage.STOPPED
@@ -80,3 +95,38 @@ def test_without_tasks_all_but_the_last_file_goes(host: SourceHost, tmp_path: Pa
     host.tick()
     host.purge(PurgeWish(time=2**40))
     assert len(list(tmp_path.glob("s1/*/bin.*"))) < 3
+
+
+@pytest.mark.server
+def test_what_a_task_that_stands_goes_on_from_is_kept(
+    host: SourceHost, tmp_path: Path, target_server: MariadbServer, schema: str
+) -> None:
+    stands = order(Stage.STOPPED, STANDS.format(schema=schema, port=target_server.port))
+    journal = Journal(target_server.endpoint, MetaTables(schema, "t"), "s1")
+    journal.claim()
+    place = Checkpoint(Location(Position("bin.000002", 4)))
+    journal.cross("a-1", place, ())
+    journal.drop()
+    host.obey(stands)
+    host.tick()
+    assert not host.subtasks
+    told = host.purge(PurgeWish(time=2**40))
+    assert told.startswith("1 file (a-1.000001/bin.000001) deleted, ")
+    assert told.endswith(
+        "2 files (a-1.000001/bin.000002 to a-1.000001/bin.000003) kept: task t reads from bin.000002:4 on"
+    )
+    unread = stands.subtasks[0].model_copy(update={"config": {}, "unread": "of a later version"})
+    host.obey(stands.model_copy(update={"subtasks": (unread,)}))
+    with pytest.raises(ClusterError, match="CLUSTER-097"):
+        host.purge(PurgeWish(time=2**40))
+    assert len(list(tmp_path.glob("s1/*/bin.*"))) == 2
+
+
+@pytest.mark.server
+def test_one_that_has_never_begun_keeps_nothing(
+    host: SourceHost, tmp_path: Path, target_server: MariadbServer, schema: str
+) -> None:
+    host.obey(order(Stage.STOPPED, STANDS.format(schema=schema, port=target_server.port)))
+    host.tick()
+    host.purge(PurgeWish(time=2**40))
+    assert [path.name for path in tmp_path.glob("s1/*/bin.*")] == ["bin.000003"]

@@ -19,7 +19,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
 from unshard.relay.purge import Limits
 from unshard.testing.servers import MariadbServer
-from unshard.worker.purging import Purger
+from unshard.worker.purging import Followers, Purger
 from unshard.worker.shared_relay import RelayReader, SharedRelay
 
 pytestmark = pytest.mark.server
@@ -216,7 +216,7 @@ def test_who_joins_while_files_are_deleted_finds_what_is_left_and_fetches_the_re
         return late.log.files()[0]
 
     with ThreadPoolExecutor() as pool:
-        purging = pool.submit(Purger().purge, relay, list, limits)
+        purging = pool.submit(Purger().purge, relay, Followers, limits)
         assert deleting.wait(60)
         joining = pool.submit(join)
         wait([joining], 0.5)  # where nothing holds it up it has seen by now a file that goes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 
@@ -22,18 +22,26 @@ FOLLOWS = ("incremental", "all")
 PURGED_FILES, PURGED_BYTES = "unshard_relay_purged_files_total", "unshard_relay_purged_bytes_total"
 
 
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """The subtasks on a source: those that its worker has, and those that stand until they are started again."""
+
+    at_work: Sequence[SubtaskConfig] = ()
+    standing: Sequence[SubtaskConfig] = ()
+
+
 @dataclass(slots=True)
 class Purger:
     """One purge at a time, by hand or by the clock. Any thread may call `purge`, one thread `tick`.
 
-    `configs` tells which subtasks there are. It is asked once no reader can join any more: one that is not there yet
+    `followers` tells which subtasks there are. It is asked once no reader can join any more: one that is not there yet
     joins when the purge is over, and finds what is left.
     """
 
     _looked: float = field(default_factory=time.monotonic)
     _one: Lock = field(default_factory=Lock)
 
-    def purge(self, relay: SharedRelay, configs: Callable[[], Iterable[SubtaskConfig]], limits: Limits) -> Purged:
+    def purge(self, relay: SharedRelay, followers: Callable[[], Followers], limits: Limits) -> Purged:
         """Delete what the limits wish away and no subtask needs, held tables and copies in hand too.
 
         Raises RelayError: 034 while another purge is under way, 033 where it can't be told what a subtask needs;
@@ -44,7 +52,7 @@ class Purger:
             raise RelayError("RELAY-034", Where(source=name))
         try:
             with relay.purging:
-                done = purge(relay.folder, needs(configs()), limits, now=time.time())
+                done = purge(relay.folder, needs(followers()), limits, now=time.time())
         finally:
             self._one.release()
         if done.gone or done.kept:
@@ -53,7 +61,7 @@ class Purger:
         EVENTS.count(PURGED_BYTES, sum(file.size for file in done.gone), source_id=name)
         return done
 
-    def tick(self, relay: SharedRelay, configs: Callable[[], list[SubtaskConfig]]) -> None:
+    def tick(self, relay: SharedRelay, followers: Callable[[], Followers]) -> None:
         """Look each `purge.interval` whether age or space ask for a purge; in a thread of its own."""
         wished = relay.source.purge
         if not wished.interval or not (wished.expires or wished.remain_space):
@@ -62,29 +70,39 @@ class Purger:
             return
         self._looked = time.monotonic()
         limits = Limits(expires_hours=wished.expires, remain_gb=wished.remain_space)
-        Thread(target=self._by_clock, args=(relay, configs, limits), name="purge", daemon=True).start()
+        Thread(target=self._by_clock, args=(relay, followers, limits), name="purge", daemon=True).start()
 
-    def _by_clock(self, relay: SharedRelay, configs: Callable[[], list[SubtaskConfig]], limits: Limits) -> None:
+    def _by_clock(self, relay: SharedRelay, followers: Callable[[], Followers], limits: Limits) -> None:
         try:
-            self.purge(relay, configs, limits)
+            self.purge(relay, followers, limits)
         except UnshardError as error:
             logger("relay", source=relay.source.source_id).warning("nothing is purged", error=str(error))
 
 
-def needs(configs: Iterable[SubtaskConfig]) -> Mapping[str, list[Reader]]:
+def needs(followers: Followers) -> Mapping[str, list[Reader]]:
     """By the uuid of the server that its names are of, from where on each subtask may read again.
 
-    Reads target, source and dump folder. Raises RelayError 033 for a subtask that has not come to a place yet.
+    One that stands and has come to no place yet needs nothing: it begins anew. Reads target, source and dump folder.
+    Raises RelayError 033 for another one.
     """
     found: dict[str, list[Reader]] = defaultdict(list)
-    for config in configs:
-        if config.mode not in FOLLOWS:
-            continue
-        beginning = beginning_of(config)
-        start = beginning.relay_start()
-        with session(beginning.target, "target") as connection:
-            upstream = load_upstream(connection, beginning.meta, config.source_id)
-        if start is None or not start.position.file or upstream is None:
-            raise RelayError("RELAY-033", Where(source=config.source_id), values={"task": config.name})
-        found[upstream].append(Reader(config.name, start.position))
+    for configs, stand in ((followers.at_work, False), (followers.standing, True)):
+        for config in (one for one in configs if one.mode in FOLLOWS):
+            upstream, reader = _reader(config)
+            if reader is not None:
+                found[upstream].append(reader)
+            elif not stand:
+                raise RelayError("RELAY-033", Where(source=config.source_id), values={"task": config.name})
     return found
+
+
+def _reader(config: SubtaskConfig) -> tuple[str, Reader | None]:
+    """The server that it follows, and from where on; None before it has come to a place there."""
+    beginning = beginning_of(config)
+    with session(beginning.target, "target") as connection:
+        beginning.meta.create(connection)
+        upstream = load_upstream(connection, beginning.meta, config.source_id)
+    start = beginning.relay_start() if upstream is not None else None
+    if upstream is None or start is None or not start.position.file:
+        return "", None
+    return upstream, Reader(config.name, start.position)

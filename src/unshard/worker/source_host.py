@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from unshard.api.orders import PurgeWish, SourceOrder, SubtaskBrief, SubtaskOrder, unread_source, unread_task
 from unshard.api.stage import Stage
@@ -21,7 +22,7 @@ from unshard.spark.session import Session
 from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
 from unshard.worker.hosted import WAIT_ON_STOP_SECONDS, HostedSubtask
-from unshard.worker.purging import Purger
+from unshard.worker.purging import Followers, Purger
 from unshard.worker.refused import RefusedSubtask, understood
 from unshard.worker.report import relay_form, subtask_form
 from unshard.worker.shared_relay import SharedRelay
@@ -116,8 +117,8 @@ class SourceHost:
     def tick(self) -> None:
         """What time brings. Called every half second or so."""
         self.relay.tick()
-        if not (self._alone or self._closing):  # `_configs` would refuse it
-            self.purger.tick(self.relay, self._configs)
+        if not (self._alone or self._closing):  # `_followers` would refuse it
+            self.purger.tick(self.relay, self._followers)
         for task, hosted in tuple(self.subtasks.items()):
             if not (self._alone and hosted.stage is Stage.PAUSED):  # nothing goes on that has to claim the source
                 hosted.tick()
@@ -179,10 +180,10 @@ class SourceHost:
         """Delete relay files, as far as no reader needs them; in words what went and what stays, and why.
 
         Raises RelayError 034 while another purge is under way, 037 while tasks come or go, ClusterError CLUSTER-097
-        where a task's order can't be read, and what else keeps it from learning what is needed.
+        or 085 where a task's order can't be read, and what else keeps it from learning what is needed.
         """
         limits = Limits(wish.before, wish.sub_dir, wish.time)
-        return self.purger.purge(self.relay, self._configs, limits).told()
+        return self.purger.purge(self.relay, self._followers, limits).told()
 
     def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:
         known, cause = self.refused.get(order.task), bounded(error.cause)
@@ -206,24 +207,32 @@ class SourceHost:
         order = self.order
         return Order(order.cluster, order.epoch, self.means.worker) if order.cluster else None
 
-    def _configs(self) -> list[SubtaskConfig]:
-        """Of all that read the relay log, or will again. Raises RelayError 037, ClusterError CLUSTER-097."""
-        if why := self._unsettled():
+    def _followers(self) -> Followers:
+        """All that read the relay log, or will again. Raises RelayError 037, ClusterError CLUSTER-085, 097."""
+        order, subtasks = self.order, self.subtasks
+        if why := self._unsettled(order, subtasks):
             raise RelayError("RELAY-037", Where(self.source.source_id), values={"why": why})
-        for task in self.refused:
-            if task not in self.subtasks:
-                raise ClusterError("CLUSTER-097", Where(self.source.source_id), values={"task": task})
-        return [hosted.config for hosted in self.subtasks.values()]
+        standing = [one for one in order.subtasks if one.stage is Stage.STOPPED and one.task not in subtasks]
+        unread = [one.task for one in standing if order.unread or one.unread]
+        if unknown := [*(task for task in self.refused if task not in subtasks), *unread]:
+            raise ClusterError("CLUSTER-097", Where(self.source.source_id), values={"task": unknown[0]})
+        return Followers(
+            [hosted.config for hosted in subtasks.values()], [self._config(one.config) for one in standing]
+        )
 
-    def _unsettled(self) -> str:
+    def _unsettled(self, order: SourceOrder, subtasks: Mapping[str, HostedSubtask]) -> str:
         """Why its list may lack tasks that some worker goes on with; empty where it has them all."""
         if self._closing:
             return "it lets the source go"
         if self._alone:
             return "no master answers it"
-        wanted = (one.task for one in self.order.subtasks if one.stage is not Stage.STOPPED)
-        coming = [task for task in wanted if task not in self.subtasks and task not in self.refused]
+        wanted = (one.task for one in order.subtasks if one.stage is not Stage.STOPPED)
+        coming = [task for task in wanted if task not in subtasks and task not in self.refused]
         return f"{coming[0]} has ended and begins anew" if coming else ""
+
+    def _config(self, form: dict[str, Any]) -> SubtaskConfig:
+        config = understood(SubtaskConfig, form, self.order.source)
+        return config.model_copy(update={"source": self._located(config.source)})
 
     def _obey(self, task: str, order: SubtaskOrder) -> None:
         hosted = self.subtasks.get(task)
@@ -232,8 +241,7 @@ class SourceHost:
                 raise self._unread(order)
             config = hosted.config
         else:
-            config = understood(SubtaskConfig, order.config, self.order.source)
-            config = config.model_copy(update={"source": self._located(config.source)})
+            config = self._config(order.config)
         if hosted is not None and hosted.stage in (Stage.STOPPING, Stage.STOPPED):
             return  # it was taken away and has come back: once its end is here it begins anew
         if hosted is None:
