@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from checked import found, with_keys
 from task_runs import TaskFiles
-from unshard.checks.run import check_task
+from unshard.checks.run import check_moved, check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.testing.proxy import FaultProxy
@@ -99,3 +100,24 @@ def test_one_that_joins_is_held_against_those_that_are_there(twins: TaskFiles, b
     assert len(lacks(others=[joins])) == 1
     by_proxy.close()
     assert lacks(others=[joins]) == []
+
+
+def test_a_source_that_is_led_to_the_server_of_another(
+    twins: TaskFiles, by_proxy: FaultProxy, second_source: MariadbServer
+) -> None:
+    """`update-source` with another host or port. The target is not asked where there is nothing to find."""
+
+    def lacks(files: TaskFiles, **changes: Any) -> list[str]:
+        files.write()
+        task = load_task(files.task_path)
+        moved, other = plan_subtasks(task, [load_source(path) for path in files.source_paths])
+        report = check_moved(task.model_copy(update=changes), moved, [other])
+        return [finding.short_error for result in report.results for finding in result.errors]
+
+    nowhere: Any = SimpleNamespace(port=1)
+    assert lacks(replace(twins, sources={**twins.sources, "s2": second_source}, target=nowhere)) == []
+    (lack,) = lacks(twins)
+    assert "s1 and s2 are one and the same server, and both take " in lack
+    assert lacks(twins, ignore_checking_items=("all",)) == []
+    by_proxy.close()
+    assert lacks(twins) == []

@@ -178,7 +178,8 @@ class Rig:
     Leases last for longer than a test, which `lose` makes short.
 
     `checks`: what `check_task` was asked; `forgotten`: tasks whose records were dropped; `left`: a task, and sources
-    that have left it. `meanwhile`: happens once, while either end is asked something.
+    that have left it; `moves`: a task, the new place of a source, and its others. `meanwhile`: happens once, while
+    either end is asked something.
     """
 
     def __init__(self, url: str, name: str = "m1", lease: float = 60.0, ttl: float = 60.0) -> None:
@@ -191,6 +192,7 @@ class Rig:
         self.asked: list[str] = []
         self.forgotten: list[str] = []
         self.left: list[tuple[str, ...]] = []
+        self.moves: list[tuple[str, ...]] = []
         self.master = Master(
             Store(url),
             self._link,
@@ -202,6 +204,7 @@ class Rig:
             ask=self._ask,
             forget=self._forget,
             leave=self._leave,
+            moved=self._moved,
             at_time=self._at_time,
         )
         self._stop = Event()
@@ -265,6 +268,12 @@ class Rig:
     def _leave(self, config: SubtaskConfig, sources: Sequence[str]) -> None:
         self.left.append((config.name, *sources))
         self._happen()
+
+    def _moved(self, task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> Report:
+        database = config.source.database
+        self.moves.append((task.name, f"{database.host}:{database.port}", *(one.source_id for one in others)))
+        self._happen()
+        return self.report
 
     def _at_time(self, config: SubtaskConfig, time: str, forgets: bool) -> MetaConfig:
         parse_time(time)

@@ -29,6 +29,7 @@ from unshard.api.verbs import (
     UpdateSource,
     UpdateTask,
 )
+from unshard.checks.result import Finding, Report, Result
 from unshard.errors import ClusterError
 from unshard.master.answers import Answer
 
@@ -282,6 +283,23 @@ def test_a_password_of_a_source_may_change_while_its_tasks_run(rig: Rig) -> None
     until(lambda: worker.order is not None and worker.order.config["from"]["password"] == "a third one")
     with refused("CLUSTER-016"):
         rig.master.update_source(UpdateSource(config=source_text("a", enable_gtid="true")))
+
+
+def test_a_source_is_not_led_to_the_server_of_another_one_of_its_task(rig: Rig) -> None:
+    rig.worker("w1")
+    rig.worker("w2")
+    rig.sources("a", "b")
+    rig.start("t", "a", "b")
+    text = source_text("a").replace("3306", "3307")
+    rig.report = Report((Result("same upstream checker", "", (Finding("fail", "a and b are one", "correct it"),)),))
+    with refused("CLUSTER-016") as raised:
+        rig.master.update_source(UpdateSource(config=text))
+    assert raised.value.cause == "task t: a and b are one. Mend: correct it"
+    assert rig.moves == [("t", "127.0.0.1:3307", "b")]
+    assert rig.master.update_source(UpdateSource(config=source_text("a").replace("pass word", "another one")))["result"]
+    rig.report = Report(())
+    assert rig.master.operate_source(OperateSource(op="update", config=(text,)))["result"]
+    assert rig.moves == [("t", "127.0.0.1:3307", "b")] * 2, "another password moves nothing"
 
 
 def test_files_are_shown_without_secrets(rig: Rig) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from secrets import token_hex
 
 from unshard.errors import UnshardError
 from unshard.mysql.connection import Endpoint, rows, session
-from unshard.mysql.flavour import Server
+from unshard.mysql.flavour import Server, identify
+
+AT_ONCE = 8
+"""Most servers that are asked at a time who they are."""
 
 
 def of_one_server(sources: Mapping[str, tuple[Endpoint, Server]]) -> tuple[tuple[str, ...], ...]:
@@ -31,6 +35,20 @@ def of_one_server(sources: Mapping[str, tuple[Endpoint, Server]]) -> tuple[tuple
                 found.append((first, *same))
             left = [name for name in others if name not in same]
     return tuple(found)
+
+
+def one_server_among(endpoints: Mapping[str, Endpoint]) -> tuple[tuple[str, ...], ...]:
+    """The same of addresses, as far as they answer."""
+    with ThreadPoolExecutor(AT_ONCE, "one server") as pool:
+        servers = list(pool.map(_identified, endpoints.values()))
+    found = zip(endpoints, endpoints.values(), servers, strict=True)
+    return of_one_server({name: (endpoint, server) for name, endpoint, server in found if server is not None})
+
+
+def _identified(endpoint: Endpoint) -> Server | None:
+    with suppress(UnshardError), session(endpoint, "source") as connection:
+        return identify(connection)
+    return None
 
 
 def _seen_from(endpoint: Endpoint, others: Mapping[str, Endpoint]) -> Iterable[str]:

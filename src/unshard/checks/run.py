@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
+from unshard.checks.doubled import doubled
 from unshard.checks.facts import TaskFacts, read_facts
 from unshard.checks.items import ITEMS, Item
+from unshard.checks.one_server import one_server_among
 from unshard.checks.result import DEFAULT_LIMIT, Finding, Report, Result
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError
 from unshard.model.table import Table
+from unshard.mysql.endpoint import to_endpoint
 from unshard.transform.expressions.filter import ExpressionFilters
 
 EVERYTHING = "all"
@@ -39,6 +42,20 @@ def check_task(
         if source.fresh:
             _ask(source.name, filters[source.name], source.tables.values())
     return Report.of([result for item in items for result in _results(item, facts, task)])
+
+
+def check_moved(task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> Report:
+    """The report on a source that is led to another server, `config`: whether another one of the task is there too.
+
+    A start may be long ago, which has asked that. `others` and errors as in `check_task`; their tables, and the target,
+    are looked at only where it is so.
+    """
+    if config.mode in ("dump", "load") or EVERYTHING in task.ignore_checking_items:
+        return Report(())
+    if not one_server_among({one.source_id: to_endpoint(one.source.database) for one in (config, *others)}):
+        return Report(())
+    facts = read_facts([config], others)
+    return Report.of([result for item in ITEMS if item.target is doubled for result in _results(item, facts, task)])
 
 
 def _expressions(config: SubtaskConfig) -> ExpressionFilters:

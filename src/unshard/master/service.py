@@ -40,7 +40,7 @@ from unshard.api.verbs import (
     UpdateSource,
     UpdateTask,
 )
-from unshard.checks.run import check_task
+from unshard.checks.run import check_moved, check_task
 from unshard.config.cipher import encrypt
 from unshard.config.files import parse_source
 from unshard.errors import ClusterError, UnshardError
@@ -61,7 +61,7 @@ from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
 from unshard.master.transfer import transfer
-from unshard.master.updates import Updates
+from unshard.master.updates import Moved, Updates
 from unshard.metrics.events import EVENTS
 
 WORKER_TTL_SECONDS = 8.0
@@ -86,6 +86,7 @@ class Master:
         forget: Forget = forget,
         at_time: AtTime = at_time,
         leave: Leave = leave,
+        moved: Moved = check_moved,
         own: Mapping[str, Any] | None = None,
         level_of: LevelOf | None = None,
         settings_of: SettingsOf | None = None,
@@ -101,7 +102,7 @@ class Master:
         self.sources = Sources(self.cluster, ask)
         self.statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)
-        self._updates = Updates(self.cluster, ask, leave)
+        self._updates = Updates(self.cluster, ask, leave, moved)
         self._records = Records(self.cluster, self.statuses)
         self.members = Members(self.cluster)
         self._level_of = level_of

@@ -66,7 +66,7 @@ class Tasks:
             self._refuse(state, task, request, [config.source_id for config in configs])
             told = ""
             try:
-                others = _others(state, task, configs)
+                others = others_of(state, task, configs)
                 told = "" if checked else self._checked(task, configs, others)
                 starts = self._starts(configs, request)
                 if request.remove_meta:
@@ -238,7 +238,7 @@ def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[Subtas
     return plan_subtasks(part, [source_config(state.sources[one.source_id]) for one in chosen])
 
 
-def _others(state: State, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> list[SubtaskConfig]:
+def others_of(state: State, task: TaskConfig, configs: Sequence[SubtaskConfig]) -> list[SubtaskConfig]:
     """The subtasks on the task's other sources, as far as these are known and can be read."""
     chosen = {config.source_id for config in configs}
     found: list[SubtaskConfig] = []

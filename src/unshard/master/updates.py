@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -10,10 +10,15 @@ from typing import Any
 
 from unshard.api.stage import Stage, UnitName
 from unshard.api.verbs import UpdateSource, UpdateTask
+from unshard.checks.result import Report
+from unshard.checks.run import check_moved
 from unshard.config.database import DatabaseConfig
 from unshard.config.document import parse_document
 from unshard.config.files import parse_source, parse_task
 from unshard.config.section import Section
+from unshard.config.source import SourceConfig
+from unshard.config.subtask import SubtaskConfig, plan_subtask
+from unshard.config.task import TaskConfig
 from unshard.errors import ClusterError, ConfigError
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.beginning import Leave, leave
@@ -25,7 +30,7 @@ from unshard.master.relays import known
 from unshard.master.sources import Ask
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
-from unshard.master.tasks import plan
+from unshard.master.tasks import others_of, plan
 
 NEVER = frozenset({"name", "task-mode", "meta-schema", "is-sharding", "shard-mode", "delivery", "case-sensitive"})
 """What the record in the target rests on: another task is needed for another value."""
@@ -36,12 +41,16 @@ LIVE_SOURCE = frozenset({"from", "purge", "checker"})
 
 UNCHANGED = "nothing is changed: the file says what it said before"
 
+Moved = Callable[[TaskConfig, SubtaskConfig, Sequence[SubtaskConfig]], Report]
+
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 
 
 class Updates:
-    def __init__(self, cluster: Cluster, ask: Ask, leave: Leave = leave) -> None:
-        self._cluster, self._ask, self._leave = cluster, ask, leave
+    """`ask` tries the server of a source, `moved` holds another one that it is led to against the task's others."""
+
+    def __init__(self, cluster: Cluster, ask: Ask, leave: Leave = leave, moved: Moved = check_moved) -> None:
+        self._cluster, self._ask, self._leave, self._moved = cluster, ask, leave, moved
 
     def task(self, request: UpdateTask) -> Answer:
         """Change a task's file. Raises ClusterError CLUSTER-017, 083, 016 with all that can't change now; ConfigError.
@@ -104,12 +113,14 @@ class Updates:
         state = self._cluster.state
         known(state, new.source_id)
         row = state.sources[new.source_id]
+        moves = True
         try:
             before = source_config(row)
         except ClusterError:
             changed, at_work = set(_keys(new)), self._at_work
         else:
             changed = _changed(before, new)
+            moves = _place(before.database) != _place(new.database)
             what = ", ".join(sorted(changed - LIVE_SOURCE))
             at_work = partial(_not_at_rest, what=what)
         if not changed:
@@ -122,6 +133,8 @@ class Updates:
         if changed - LIVE_SOURCE:
             _refuse(at_work(rows))
         self._ask(new)
+        if moves:
+            _refuse(list(self._doubled(state, new, rows)))
         with self._cluster.change() as writing:
             now = writing.state
             refuse_changed(state, now, sources=[new.source_id])
@@ -142,6 +155,19 @@ class Updates:
             self._cluster.wake(filter(None, [worker]))
             return answer([of_source(new.source_id, worker)])
         return self._settled(renewed)
+
+    def _doubled(self, state: State, new: SourceConfig, rows: Sequence[SubtaskRow]) -> Iterator[str]:
+        """What a task would write twice, with the source at its new place; of one that can't be read nothing is told.
+
+        Raises what the checks raise.
+        """
+        for row in rows:
+            with suppress(ClusterError):
+                task = task_config(state.tasks[row.task])
+                config = plan_subtask(task, new)
+                report = self._moved(task, config, others_of(state, task, [config]))
+                for _, finding in report.findings("fail"):
+                    yield f"task {row.task}: {finding.short_error}. Mend: {finding.instruction}"
 
     def _at_work(self, rows: Sequence[SubtaskRow]) -> list[str]:
         """Those that run on by a file which nobody can compare with a new one."""
