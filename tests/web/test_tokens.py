@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,14 +93,13 @@ def unreadable(file: str) -> Any:
     raise ConfigError("CONFIG-001", Where(file=file), "Permission denied")
 
 
-def test_a_token_may_end(tmp_path: Path) -> None:
-    today = datetime.now(UTC).date()
+def test_a_token_counts_to_the_end_of_its_last_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tokens(tmp_path, ann="viewer")
-    whole = file.read_text()
+    file.write_text(file.read_text().replace("}", ", expires: 2030-02-28}"))
+    last = datetime(2030, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
     with served(tmp_path, token_file=str(file)) as server:
-        for number, (last, status) in enumerate(((today, 200), (today - timedelta(days=1), 401))):
-            file.write_text(whole.replace("}", f", expires: {last}}}"))
-            os.utime(file, (number, number))  # of one length, and perhaps within one tick of the clock of files
+        for now, status in ((last, 200), (last + timedelta(microseconds=1), 401)):
+            monkeypatch.setattr("unshard.web.tokens.datetime", SimpleNamespace(now=now.astimezone))
             assert get(f"http://{server.address}/status", headers=bearer("ann")).status_code == status
 
 
