@@ -174,5 +174,6 @@ def test_connections_of_the_load(files: TaskFiles, target_server: MariadbServer)
 
 
 def test_a_server_that_can_t_be_asked_is_an_error_of_its_own(files: TaskFiles) -> None:
-    with pytest.raises(SourceError, match="SOURCE-002"):
+    with pytest.raises(SourceError, match="SOURCE-002") as raised:
         report_of(with_source(files, {"host": "127.0.0.1", "port": files.sources["s1"].port, "user": "nobody"}))
+    assert raised.value.where.source == "s1"

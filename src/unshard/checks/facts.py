@@ -173,7 +173,7 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
             fresh = _fresh(target.endpoint, configs)
         ask = partial(_ask_in_parallel, pool)
         asked = [c for c in configs if c.mode != "load"]
-        sources = tuple(by_source.map(lambda config: _source(config, fresh[config.source_id], ask), asked))
+        sources = tuple(by_source.map(lambda config: _named(config, fresh[config.source_id], ask), asked))
         beside = tuple(filter(None, by_source.map(lambda config: _if_it_answers(config, ask), others)))
         there: Mapping[TableName, Table] = {}
         triggers: tuple[Trigger, ...] = ()
@@ -258,6 +258,13 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         cascading,
         fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
     )
+
+
+def _named(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
+    try:
+        return _source(config, fresh, ask)
+    except UnshardError as error:
+        raise error.at(source=config.source_id) from error
 
 
 def _if_it_answers(config: SubtaskConfig, ask: Ask) -> SourceFacts | None:
