@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unshard.config.cipher import KEY_PATH, decrypt, encrypt, use_key
+from unshard.config.database import DatabaseConfig
 from unshard.config.secret import read_secret, sealed
 from unshard.errors import ConfigError
 
@@ -82,12 +83,28 @@ def test_a_key_that_nobody_named(key_file: Path, monkeypatch: pytest.MonkeyPatch
     assert code(text) == "CONFIG-023"
 
 
-def test_passwords_that_dm_has_encrypted_are_read_under_its_key(key_file: Path) -> None:
+def test_passwords_that_dm_has_encrypted_are_read_under_its_key(
+    key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = of_dm("123456-abc")
     assert read_secret(text) == "123456-abc"
     assert sealed(text) == text
     key_file.write_text("f" * 64)
     assert code(of_dm("long enough a password")) == "CONFIG-028"
+    key_file.unlink()
+    assert code(text) == "CONFIG-023"
+    monkeypatch.delenv(KEY_PATH)
+    assert code(text) == "CONFIG-028"
+
+
+@pytest.mark.parametrize("why", ["no key file is named", "no such variable"])
+def test_whose_password_cannot_be_read_is_told(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_PATH)
+    password = "env:NO_SUCH_VARIABLE" if "variable" in why else of_dm("123456-abc")
+    database = DatabaseConfig(host="10.0.0.7", port=3307, user="app", password=password)
+    with pytest.raises(ConfigError) as caught:
+        database.secret()
+    assert caught.value.cause == f"{why}; it is the password of app at 10.0.0.7:3307"
 
 
 @given(st.text(max_size=40).filter(lambda text: not text.startswith(("env:", "file:", "aes:"))))

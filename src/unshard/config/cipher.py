@@ -80,11 +80,17 @@ def is_of_dm(text: str) -> bool:
 
 
 def decrypt_dm(text: str) -> str:
-    """The password in DM's text. Raises ConfigError CONFIG-023 without a good key, 028 when no text comes out."""
+    """The password in DM's text.
+
+    Raises ConfigError CONFIG-023 without a good key in the file that is named, 028 without any, and when no text comes
+    out.
+    """
     from cryptography.hazmat.decrepit.ciphers.modes import CFB
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
+    if not has_key():
+        raise ConfigError("CONFIG-028", cause="no key file is named")
     data = base64.b64decode(text)
     worker = Cipher(AES(_key()), CFB(data[:_IV_BYTES])).decryptor()
     try:
@@ -92,7 +98,7 @@ def decrypt_dm(text: str) -> str:
     except UnicodeDecodeError:
         found = ""
     if not found.isprintable() or not found:
-        raise ConfigError("CONFIG-028")
+        raise ConfigError("CONFIG-028", cause=f"the key in {os.environ[KEY_PATH]} does not")
     return found
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
 from unshard.config.secret import read_secret
 from unshard.config.section import NoEffect, Section
+from unshard.errors import ConfigError
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _UTC = frozenset({"+00:00", "-00:00", "utc", "+0:00"})
@@ -125,7 +127,11 @@ class DatabaseConfig(Section):
 
         Called when a connection is made ready on the driver; what travels or is stored keeps the reference.
         """
-        return read_secret(self.password)
+        try:
+            return read_secret(self.password)
+        except ConfigError as error:
+            whose = f"it is the password of {self.user} at {self.host}:{self.port}"
+            raise replace(error, cause=f"{error.cause}; {whose}") from None
 
 
 class TargetConfig(DatabaseConfig):

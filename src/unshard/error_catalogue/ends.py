@@ -74,17 +74,18 @@ CONFIG: dict[str, Entry] = {
     ),
     "CONFIG-023": Entry(
         "the key for encrypted passwords cannot be read: {path}",
-        "name a readable file of 64 hex digits with secret-key-path, --secret-key-path or UNSHARD_SECRET_KEY_PATH; "
-        "`openssl rand -hex 32` makes one",
+        "name a readable file of 64 hex digits with secret-key-path, --secret-key-path or UNSHARD_SECRET_KEY_PATH: "
+        "what is encrypted already needs the key that it was encrypted with; `openssl rand -hex 32` makes a first one",
     ),
     "CONFIG-024": Entry(
         "an encrypted password cannot be decrypted",
         "use the key file that it was encrypted with, or encrypt it again with `unshard ctl encrypt`",
     ),
     "CONFIG-028": Entry(
-        "a password has the form of those that DM encrypts, but the key does not decrypt it",
-        "name the key file that DM used, or encrypt it again with `unshard ctl encrypt`; a password that just looks "
-        "like that is given by env:NAME or file:PATH",
+        "a password has the form of those that DM encrypts, but no key decrypts it",
+        "name the key file that DM used with UNSHARD_SECRET_KEY_PATH, for a master or worker also with secret-key-path;"
+        " or encrypt the password again with `unshard ctl encrypt`; one that just looks like that is given by env:NAME "
+        "or file:PATH",
     ),
     "CONFIG-025": Entry(
         "`{text}` is no table's name",
