@@ -173,9 +173,9 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-010": Entry(
         "the source has purged the binlog at this position",
-        "put the file back on the source if you have it, then resume-relay and resume-task. Else begin anew: "
-        "stop-task, empty the task's tables on the target, start-task --remove-meta; keep binlogs longer "
-        "(`expire_logs_days`)",
+        "put the file back on the source if you have it, then start `unshard run` again (a cluster: resume-relay and "
+        "resume-task). Else begin anew: empty the task's tables on the target, then `unshard run --remove-meta` (a "
+        "cluster: stop-task before, start-task --remove-meta after); keep binlogs longer (`expire_logs_days`)",
     ),
     "RELAY-011": Entry(
         "another replica of the source uses the same server id", "nothing: a new one is drawn", retryable=True
