@@ -159,6 +159,21 @@ def test_a_reader_of_a_server_that_is_no_longer_followed_is_told(
     assert reader.wait_for(newest(source_server), 0.2)
 
 
+@pytest.mark.parametrize(("enable_gtid", "ends"), [(True, []), (False, ["RELAY-008"])])
+def test_another_server_is_an_end_by_an_error_where_no_reader_can_go_over_to_it(
+    relay: SharedRelay, monkeypatch: pytest.MonkeyPatch, enable_gtid: bool, ends: list[str]
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr("unshard.relay.unit.count_relay_exit", lambda source, error: counted.append(error.code))
+    relay.source = relay.source.model_copy(update={"enable_gtid": enable_gtid})
+    reader = relay.reader(None, "another")
+    reader.start()
+    wait_until(lambda: stage_of(relay) is Stage.PAUSED, "the relay has met another server")
+    assert counted == ends
+    with pytest.raises(RelayError, match="RELAY-008"):
+        reader.check()
+
+
 def test_a_reader_that_changes_over_to_another_server_can_be_looked_at(
     relay: SharedRelay, source_server: MariadbServer
 ) -> None:

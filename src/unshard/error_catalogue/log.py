@@ -164,8 +164,8 @@ RELAY: dict[str, Entry] = {
     "RELAY-007": Entry("the source refused the replica stream", "mend what the server names, then resume the relay"),
     "RELAY-008": Entry(
         "another server answers: expected {expected}, found {found}",
-        "if the source has failed over, set `enable-gtid: true` in the source file and start again; else correct its "
-        "host and port",
+        "if the source has failed over, set `enable-gtid: true` in the source file and start again; where it is set, a "
+        "relay that no task reads goes on by `unshard ctl resume-relay -s {source_id}`. Else correct host and port",
     ),
     "RELAY-009": Entry(
         "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",

@@ -4,7 +4,8 @@
 |---|---|
 | the connection is cut, the source restarts, no heartbeat for two periods | connect again, with backoff, without end |
 | the same replica id is used elsewhere | a new id, connect again |
-| access denied, binlog purged, another server, a hole, a bad checksum, disk full | stop; `check` raises the error |
+| access denied, binlog purged, a hole, a bad checksum, disk full | stop; `check` raises the error |
+| another server answers | the same; where that may be a fail-over it is no error of the relay's yet |
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from unshard.source.requirements import check_requirements
 
 Stage = Literal["New", "Running", "Paused", "Stopped"]
 
+ANOTHER_SERVER = "RELAY-008"
 HEARTBEAT_SECONDS = 5.0
 SYNC_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
@@ -238,8 +240,12 @@ class RelayUnit:
 
     def _pause(self, error: UnshardError) -> None:
         self._lock.release()
-        self._log.error("relay stopped", error=str(error))
-        count_relay_exit(self._source.source_id, error)
+        if error.code == ANOTHER_SERVER and self._source.enable_gtid and self._expected is not None:
+            # whoever had it follow that server goes over to the other one, or fails by an error that says why not
+            self._log.warning("relay stopped: another server answers", **error.values)
+        else:
+            self._log.error("relay stopped", error=str(error))
+            count_relay_exit(self._source.source_id, error)
         with self._changed:
             self._stage, self._trouble, self._reconnecting_since = "Paused", error, None
             self._stopped_at = datetime.now(UTC)
@@ -267,7 +273,7 @@ class RelayUnit:
             server = identify(connection)
             expected = self._server.uuid if self._server is not None else self._expected
             if expected is not None and server.uuid != expected:
-                raise RelayError("RELAY-008", values={"expected": expected, "found": server.uuid})
+                raise RelayError(ANOTHER_SERVER, values={"expected": expected, "found": server.uuid})
             if self._server is None:
                 check_requirements(connection, server, self._source.source_id)
             # once it has written, readers count on what follows, whatever was asked at first

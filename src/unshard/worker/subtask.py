@@ -25,7 +25,7 @@ from unshard.errors import EngineError, RelayError, UnshardError
 from unshard.load.unit import LoadUnit
 from unshard.log import logger
 from unshard.model.position import Location
-from unshard.relay.unit import LONGEST_WAIT_SECONDS, RelayStatus
+from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayStatus
 from unshard.retry import pauses
 from unshard.sync.follow import Relay
 from unshard.sync.lag import Sighting
@@ -34,8 +34,6 @@ from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import Beginning
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.watch import TargetWatch, UpstreamWatch
-
-ANOTHER_SERVER = "RELAY-008"
 
 
 class SubtaskRelay(Relay, Protocol):
@@ -145,7 +143,7 @@ class Subtask:
                     raise
                 if error.values["expected"] != self.relay.expected:
                     raise  # it is the relay folder that is another server's
-                logger("subtask", source=self.source).warning("another server answers", error=str(error))
+                logger("subtask", source=self.source).warning("another server answers", **error.values)
                 self.relay.stop()
                 if not self._begin_relay_anew(self.relay, self.find_source, stop):
                     return None
