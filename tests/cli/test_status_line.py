@@ -6,6 +6,7 @@ from dataclasses import replace
 from io import StringIO
 from threading import Event
 
+import pytest
 from rich.console import Console
 
 from unshard.api.status import UnresolvedGroup
@@ -44,8 +45,16 @@ def test_a_merged_table_that_waits_for_its_ddl_is_told_though_the_lag_is_zero() 
     assert "`d`.`t` waits for its DDL (s2 has not met it in d.t1)" in shown(meter, None)
 
 
-def test_each_copying_unit_gets_one_line_that_stays_as_it_ends() -> None:
-    dump = SubtaskStatus("s1", "dump", 4.0, Progress(2, 2, 4000, 4000, 9000, 9000))
+@pytest.mark.parametrize(
+    ("rows_before", "told"),
+    [
+        (0, "1,000 rows/s  2/2 tables  done in 4.0 s"),
+        (3000, "250 rows/s  2/2 tables  done in 4.0 s"),
+        (4000, "2/2 tables  done by an earlier run"),
+    ],
+)
+def test_each_copying_unit_gets_one_line_that_stays_as_it_ends(rows_before: int, told: str) -> None:
+    dump = SubtaskStatus("s1", "dump", 4.0, Progress(2, 2, 4000, 4000, 9000, 9000, rows_before))
     seen, ended, out = iter((dump, replace(RELAY, copied=(dump,)), replace(RELAY, copied=(dump,)))), Event(), StringIO()
 
     def readings() -> list[SubtaskStatus]:
@@ -56,4 +65,4 @@ def test_each_copying_unit_gets_one_line_that_stays_as_it_ends() -> None:
 
     show(Console(file=out), readings, ended)
     done = [text for text in out.getvalue().splitlines() if "done" in text]
-    assert done == ["s1  dump  4,000 rows  9.0 kB  1,000 rows/s  2/2 tables  done in 4.0 s"]
+    assert done == [f"s1  dump  4,000 rows  9.0 kB  {told}"]

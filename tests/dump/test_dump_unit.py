@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,10 @@ def test_a_dump_holds_every_row_and_leaves_generated_columns_out(
     assert result.begin.gtid != ""
     progress = unit.progress()
     assert (progress.tables_done, progress.rows_done, progress.rows_total_estimate) == (2, 2505, 2505)
+    assert progress.rows_before == 0
+    again = make_dump(two_tables, rows=1000)
+    again.run()
+    assert again.progress() == replace(progress, rows_before=2505)
 
 
 def test_floats_are_not_rounded(make_dump: Callable[..., DumpUnit], two_tables: str, tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ def test_rows_counters_and_status_arrive_once(
     assert unit.progress().rows_done == 0
     result = unit.run()
     assert (result.files, result.rows) == (3, 2500)
+    assert unit.progress().rows_before == 0
     assert unit.run() == result
+    assert unit.progress().rows_before == 2500
     assert checksum(source_server, f"{shop}.t_1") == checksum(target_server, f"{shop}.t_1")
     assert "AUTO_INCREMENT=9000" in target_server.query(f"SHOW CREATE TABLE {shop}.t_1")[0][1]
     assert target_server.query(f"SELECT * FROM {shop}_meta.task_lightning_checkpoint_list") == [

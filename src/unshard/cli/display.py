@@ -53,7 +53,9 @@ def _tell_copied(console: Console, readings: Sequence[SubtaskStatus], told: set[
     for over in (over for reading in readings for over in reading.copied):
         if (over.source, over.unit) not in told:
             told.add((over.source, over.unit))
-            text = f"{line(_without_estimate(over))}  done in {over.unit_seconds:,.1f} s"
+            earlier = over.progress is not None and _is_of_earlier_runs(over.progress)
+            how = "done by an earlier run" if earlier else f"done in {over.unit_seconds:,.1f} s"
+            text = f"{line(_without_estimate(over))}  {how}"
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -69,7 +71,7 @@ def render(readings: Sequence[SubtaskStatus]) -> RenderableType:
         if progress is None or not progress.rows_total_estimate:
             table.add_row(line(reading))
             continue
-        bar = ProgressBar(total=progress.rows_total_estimate, completed=_rows(progress), width=30)
+        bar = ProgressBar(total=progress.rows_total_estimate, completed=progress.rows_done, width=30)
         table.add_row(Group(line(reading), bar))
     return table
 
@@ -122,16 +124,17 @@ def _filtered_by_rule(tables: Mapping[str, Entry]) -> str:
 
 
 def _copying(progress: Progress, seconds: float) -> str:
-    rows = _rows(progress)
-    rate = rows / seconds if seconds > 0 else 0.0
+    rows = progress.rows_done
+    rate = (rows - progress.rows_before) / seconds if seconds > 0 else 0.0
+    pace = "" if _is_of_earlier_runs(progress) else f"{rate:,.0f} rows/s  "
     left = max(0, progress.rows_total_estimate - rows)
     eta = f"ETA {left / rate:,.0f} s" if rate and left else ""
     total = f" of about {progress.rows_total_estimate:,}" if progress.rows_total_estimate else ""
     return (
-        f"{rows:,}{total} rows  {size_text(progress.bytes_done)}  {rate:,.0f} rows/s  "
+        f"{rows:,}{total} rows  {size_text(progress.bytes_done)}  {pace}"
         f"{progress.tables_done}/{progress.tables_total} tables  {eta}"
     ).rstrip()
 
 
-def _rows(progress: Progress) -> int:
-    return progress.rows_done
+def _is_of_earlier_runs(progress: Progress) -> bool:
+    return 0 < progress.rows_done == progress.rows_before

@@ -78,6 +78,7 @@ class DumpUnit:
         self._barrier_wait = barrier_wait
         self._slots = slots
         self._finished = FinishedFiles()
+        self._rows_before: int | None = None
 
     def run(self) -> DumpResult:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
@@ -86,12 +87,14 @@ class DumpUnit:
         one goes on with the tables that are not finished, any other starts from nothing. It does so itself when the
         set of tables changes, and when connections are lost, under the one retry policy.
         """
+        self._rows_before = None
         for restart in range(_RESTARTS + 1):
             try:
                 return retrying(self._run, _is_lost)
             except UnshardError as error:
                 if error.code != "DUMP-001" or restart == _RESTARTS:
                     raise error.at(source=self._source) from error
+                self._rows_before = 0
                 wipe(self._directory)
         raise AssertionError("the last restart returns or raises")
 
@@ -111,10 +114,13 @@ class DumpUnit:
             rows_total_estimate=rows if header.finished else max(rows, header.rows_estimate),
             bytes_done=size + _growing(parts_folder(self._directory, header.run), {file.part for file in files}),
             bytes_total=size if header.finished else 0,
+            rows_before=rows if self._rows_before is None else self._rows_before,
         )
 
     def _run(self) -> DumpResult:
         header = header_to_resume(self._settings, self._source)
+        if self._rows_before is None:
+            self._rows_before = self.progress().rows_done
         if header is None or not header.finished:
             header, listed, chunks = self._begin(header)
             if header.consistency == "lock-free":

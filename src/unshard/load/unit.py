@@ -86,6 +86,7 @@ class LoadUnit:
         self._allow = allow or BlockAllowList()
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
+        self._rows_before: int | None = None
 
     def run(self, copied: Copied | None = None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
@@ -93,7 +94,7 @@ class LoadUnit:
         May be called again after any crash, on the same folder: a finished load is only read back. A call takes
         the load over from any process that is still at it. `copied`: as in `load.structure.Rules`.
         """
-        self._rules = replace(self._rules, copied=copied or Copied())
+        self._rules, self._rows_before = replace(self._rules, copied=copied or Copied()), None
         begun = retrying(self._begin)
         if begun is not None:
             self._load(*begun)
@@ -117,6 +118,7 @@ class LoadUnit:
             rows_total_estimate=rows_done * size // size_done if size_done else 0,
             bytes_done=size_done + sum(min(s.offset, s.size) for s in states.values() if not s.finished),
             bytes_total=size,
+            rows_before=rows_done if self._rows_before is None else self._rows_before,
         )
 
     def _begin(self) -> tuple[Contents, dict[TableName, Way], int] | None:
@@ -133,7 +135,9 @@ class LoadUnit:
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
-            return contents, ways, self._tables.take_over(connection, contents.identity, files)
+            epoch = self._tables.take_over(connection, contents.identity, files)
+            self._rows_before = self._result(connection).rows
+            return contents, ways, epoch
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of what is durably done. `rows_total_estimate` comes from the server's statistics or the dump."""
+    """Counts of what is durably done. `rows_total_estimate` comes from the server's statistics or the dump.
+
+    `rows_before`: those of `rows_done` that earlier runs have done; all, before this one has begun.
+    """
 
     tables_done: int = 0
     tables_total: int = 0
@@ -15,3 +18,4 @@ class Progress:
     rows_total_estimate: int = 0
     bytes_done: int = 0
     bytes_total: int = 0
+    rows_before: int = 0
