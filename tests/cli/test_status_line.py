@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 from threading import Event
+from unittest.mock import patch
 
 import pytest
 from rich.console import Console
@@ -15,10 +16,25 @@ from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
 from unshard.sync.ledger import Account, Entry
-from unshard.sync.status import Meter
+from unshard.sync.status import FailOver, Meter
 from unshard.worker.status import SubtaskStatus
 
 RELAY = SubtaskStatus("s1", "relay")
+
+
+def told_by(*readings: SubtaskStatus) -> list[str]:
+    """What is printed where these are seen one after the other."""
+    seen, ended, out = iter(readings), Event(), StringIO()
+
+    def now() -> list[SubtaskStatus]:
+        found = next(seen, None)
+        if found is None:
+            ended.set()
+        return [found or RELAY]
+
+    with patch("unshard.cli.display.REFRESH_SECONDS", 0):
+        show(Console(file=out), now, ended)
+    return out.getvalue().splitlines()
 
 
 def shown(meter: Meter, sighting: Sighting | None) -> str:
@@ -55,14 +71,18 @@ def test_a_merged_table_that_waits_for_its_ddl_is_told_though_the_lag_is_zero() 
 )
 def test_each_copying_unit_gets_one_line_that_stays_as_it_ends(rows_before: int, told: str) -> None:
     dump = SubtaskStatus("s1", "dump", 4.0, Progress(2, 2, 4000, 4000, 9000, 9000, rows_before))
-    seen, ended, out = iter((dump, replace(RELAY, copied=(dump,)), replace(RELAY, copied=(dump,)))), Event(), StringIO()
-
-    def readings() -> list[SubtaskStatus]:
-        now = next(seen, None)
-        if now is None:
-            ended.set()
-        return [now or RELAY]
-
-    show(Console(file=out), readings, ended)
-    done = [text for text in out.getvalue().splitlines() if "done" in text]
+    over = replace(RELAY, copied=(dump,))
+    done = [text for text in told_by(dump, over, over) if "done" in text]
     assert done == [f"s1  dump  4,000 rows  9.0 kB  {told}"]
+
+
+def test_each_fail_over_gets_one_line_that_stays() -> None:
+    meter = Meter(location=Location(Position("b.000001", 99)))
+    there, back = FailOver("0-1", "0-2", "b.000007:345"), FailOver("0-2", "0-1", "b.000001:99")
+    readings = []
+    for meter.failovers in ((), (there,), (there,), (there, back)):
+        readings.append(SubtaskStatus("s1", "sync", sync=meter.read(20.0, None)))
+    assert [text for text in told_by(*readings) if "failed over" in text] == [
+        "s1  the source has failed over from server 0-1 to 0-2, it goes on at b.000007:345",
+        "s1  the source has failed over from server 0-2 to 0-1, it goes on at b.000001:99",
+    ]

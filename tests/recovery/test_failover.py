@@ -81,8 +81,10 @@ def test_a_task_goes_on_with_the_promoted_replica(
         run.catch_up()
         work.run(transactions=30)
         run.catch_up()
+        assert [one.before != one.now for one in run.sync.failovers] == [True]
     with TaskRun(over(files, pair), spark) as run:
         run.catch_up()
+        assert run.sync.failovers == ()
     assert_exactly_once(pair.replica, target, work.plan.names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
@@ -16,6 +16,7 @@ from rich.table import Table
 from unshard.model.progress import Progress
 from unshard.model.size import size_text
 from unshard.sync.ledger import Entry
+from unshard.sync.status import FailOver
 from unshard.worker.status import SubtaskStatus
 
 REFRESH_SECONDS = 0.5
@@ -27,19 +28,19 @@ Readings = Callable[[], Sequence[SubtaskStatus]]
 
 def show(console: Console, readings: Readings, ended: Event) -> None:
     """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller."""
-    told: set[tuple[str, str]] = set()
+    told: set[tuple[str, str | FailOver]] = set()
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             while not ended.wait(REFRESH_SECONDS):
                 now = readings()
-                _tell_copied(live.console, now, told)
+                _tell_once(live.console, now, told)
                 live.update(render(now), refresh=True)
         return
     last: list[str] = []
     due = 0.0
     while not ended.wait(REFRESH_SECONDS):
         now = readings()
-        _tell_copied(console, now, told)
+        _tell_once(console, now, told)
         lines = [line(reading) for reading in now]
         changed = [text.split("  ")[:2] for text in lines] != [text.split("  ")[:2] for text in last]
         if changed or time.monotonic() >= due:
@@ -48,15 +49,24 @@ def show(console: Console, readings: Readings, ended: Event) -> None:
             last, due = lines, time.monotonic() + PLAIN_SECONDS
 
 
-def _tell_copied(console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str]]) -> None:
-    """A line that stays for each dump and load that is over; `told` are those that have theirs."""
-    for over in (over for reading in readings for over in reading.copied):
-        if (over.source, over.unit) not in told:
-            told.add((over.source, over.unit))
-            earlier = over.progress is not None and _is_of_earlier_runs(over.progress)
-            how = "done by an earlier run" if earlier else f"done in {over.unit_seconds:,.1f} s"
-            text = f"{line(_without_estimate(over))}  {how}"
+def _tell_once(console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str | FailOver]]) -> None:
+    """A line that stays for each dump and load that is over, and each fail-over; `told` are those that have theirs."""
+    for what, text in _lasting(readings):
+        if what not in told:
+            told.add(what)
             console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[tuple[str, str | FailOver], str]]:
+    """What has a line that stays, and the line."""
+    for reading in readings:
+        for copy in reading.copied:
+            earlier = copy.progress is not None and _is_of_earlier_runs(copy.progress)
+            how = "done by an earlier run" if earlier else f"done in {copy.unit_seconds:,.1f} s"
+            yield (copy.source, copy.unit), f"{line(_without_estimate(copy))}  {how}"
+        for over in reading.sync.failovers if reading.sync is not None else ():
+            went = f"the source has failed over from server {over.before} to {over.now}, it goes on at {over.place}"
+            yield (reading.source, over), f"{reading.source}  {went}"
 
 
 def _without_estimate(over: SubtaskStatus) -> SubtaskStatus:

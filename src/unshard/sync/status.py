@@ -40,6 +40,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class FailOver:
+    """The source went over from the server `before` to `now`; `place` (`file:offset`) is where its binlog goes on."""
+
+    before: str
+    now: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class SyncStatus:
     """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
@@ -47,7 +56,7 @@ class SyncStatus:
     unit; rates are of the last seconds, `pace` (bytes a second) of the last minute.
     `tables` has by target table what became of its changes, as the ledger in the target, `skipped` by source table and
     rule the row events that were passed over. `safe_mode` tells why it is
-    on; empty: it is off. `groups`: sharding DDL that waits.
+    on; empty: it is off. `groups`: sharding DDL that waits. `failovers`: those that the unit has followed.
     """
 
     location: Location | None
@@ -71,6 +80,7 @@ class SyncStatus:
     checkpoint_intervals: Distribution | None = None
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     groups: tuple[UnresolvedGroup, ...] = ()
+    failovers: tuple[FailOver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +113,7 @@ class Meter:
     behind: bool = True
     safe_mode: str = ""
     groups: tuple[UnresolvedGroup, ...] = ()
+    failovers: tuple[FailOver, ...] = ()
     tables: dict[str, Entry] = field(default_factory=dict)
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: dict[str, float] = field(default_factory=dict)
@@ -199,6 +210,7 @@ class Meter:
                 checkpoint_intervals=self.intervals.read(),
                 waiting=self._waited(now),
                 groups=self.groups,
+                failovers=self.failovers,
             )
 
     def _done(self, recent: _Recent) -> None:

@@ -40,7 +40,7 @@ from unshard.sync.safe_mode import Delivery
 from unshard.sync.standing import Standing
 from unshard.sync.statement import Statements
 from unshard.sync.statement_plan import KIND, StatementPlan
-from unshard.sync.status import Meter
+from unshard.sync.status import FailOver, Meter
 from unshard.sync.tables import TableRules
 from unshard.target.checkpoint import Checkpoint, ExitPoint
 from unshard.target.receipts import OpenBatch
@@ -214,7 +214,9 @@ class SyncUnit:
         found = self.journal.checkpoint()
         assert found is not None
         self._restore(found)
-        words = {"before": before, "now": self.relay.upstream, "binlog": str(self._standing.at.position)}
+        over = FailOver(before, self.relay.upstream, str(self._standing.at.position))
+        self.meter.failovers += (over,)
+        words = {"before": over.before, "now": over.now, "binlog": over.place}
         logger("sync", source=self.source).info("the source has failed over", **words)
 
     def _step(self) -> None:
