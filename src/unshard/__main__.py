@@ -1,5 +1,14 @@
-"""`python -m unshard`: the command line where the script `unshard` is not on the path."""
+"""The command line: the script `unshard`, and `python -m unshard` where that is not on the path."""
 
-from unshard.cli.app import main
+from unshard.cli.loading import loading
 
-main()
+
+def main() -> None:
+    """Entry point of the script."""
+    with loading():
+        from unshard.cli.app import main as run
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,19 @@
-"""What loads at the start of a process is left out of garbage collections."""
+"""What loads at the start of a process is left out of garbage collections, and a Ctrl-C meanwhile is no error."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 PROGRAM = """
-import gc
+import gc, signal
 from unshard.cli.loading import loading
+heeds = signal.getsignal(signal.SIGINT)
 with loading():
     assert not gc.isenabled()
     import decimal, http.client
@@ -17,8 +23,25 @@ collected = {id(one) for one in gc.get_objects()}
 assert not collected.intersection(map(id, modules))
 later = [[]]
 assert id(later) in {id(one) for one in gc.get_objects()}
+assert signal.getsignal(signal.SIGINT) is heeds
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell has it for what runs in the background
+with loading():
+    signal.raise_signal(signal.SIGINT)
 """
 
 
 def test_what_is_loaded_is_in_no_collection_and_what_comes_later_is() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+@pytest.mark.parametrize(("library", "words"), [("typer", ()), ("uvicorn", ("run", "task.yaml", "-s", "source.yaml"))])
+def test_ctrl_c_meanwhile_ends_it_without_a_word(tmp_path: Path, library: str, words: tuple[str, ...]) -> None:
+    (tmp_path / f"{library}.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "unshard", *words],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell has it ignored in the background
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
