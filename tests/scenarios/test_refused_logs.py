@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from operated import copied_task, ctl, go_on, stopped_run
 from task_runs import TaskFiles, TaskRun, newest
-from unshard.errors import BinlogError, DdlError
+from unshard.errors import BinlogError, DdlError, SyncError
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
@@ -72,20 +72,27 @@ def test_a_shutdown_is_passed_and_an_incident_stops_the_task(
 def test_a_temporary_table_is_not_taken_for_the_real_one_of_its_name(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:
-    """A session that does not log in ROW format logs its TRUNCATE as any other."""
+    """A session that does not log in ROW format logs its TRUNCATE and ALTER as any other's."""
     name = TableName(schema, "t")
     files = copied_task(spark, source_server, target_server, schema, tmp_path)
     with closing(source_server.connection(schema)) as session, session.cursor() as cursor:
         cursor.execute("SET binlog_format = MIXED")
         cursor.execute("CREATE TEMPORARY TABLE t (id INT)")
-        place = newest(source_server)
+        places = [newest(source_server)]
         cursor.execute("TRUNCATE TABLE t")
+        places.append(newest(source_server))
+        cursor.execute("ALTER TABLE t ADD COLUMN x INT")
     source_server.run(f"INSERT INTO {name} VALUES (2, 'two')")
     error = stopped_run(files, spark)
     assert isinstance(error, DdlError) and error.code == "DDL-035"
     assert target_server.query(f"SELECT id FROM {name}") == [(1,)]
     ctl("binlog", "skip", str(files.task_path), "-s", "s1")
-    ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", str(place))
+    for place in places:
+        ctl("binlog", "skip", str(files.task_path), "-s", "s1", "--binlog-pos", str(place))
+    error = stopped_run(files, spark)
+    assert isinstance(error, SyncError) and error.code == "SYNC-007"
+    source = ("-s", str(files.source_paths[0]))
+    ctl("binlog-schema", "update", str(files.task_path), schema, "t", "--from-source", *source)
     go_on(files, spark)
     assert_equal([(source_server, name)], (target_server, name))
 

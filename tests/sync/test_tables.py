@@ -95,6 +95,14 @@ def test_a_prefix_names_no_row() -> None:
     assert plan_target(table(), table(("raw",), prefix=4), Where()).keyless
 
 
+def test_a_key_that_the_target_made_up_is_its_own() -> None:
+    made = Column("my_row_id", "bigint", "bigint unsigned", False, auto_increment=True, invisible=True)
+    target = table(("my_row_id",), columns=(made, *COLUMNS))
+    plan = plan_target(table(), target, Where())
+    assert plan.keyless and "my_row_id" not in plan.columns
+    assert plan_target(target, target, Where()).key == ("my_row_id",)
+
+
 @pytest.mark.parametrize(
     ("target", "fault"),
     [

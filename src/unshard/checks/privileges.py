@@ -16,6 +16,9 @@ _KEPT_WITH = ("SELECT", "INSERT", "UPDATE", "DELETE")
 """What no record of a task is kept without."""
 
 TARGET_PRIVILEGES = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP", "INDEX", "REFERENCES")
+_FOR_SESSIONS = ("SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER")
+"""Any of them lets an account turn off for its session what MySQL guards."""
+
 _WILD = frozenset("*?[~")
 _OF_ITS_OWN = (10, 11, 0)
 """From this version on MariaDB's SUPER does not bring READ_ONLY ADMIN."""
@@ -112,6 +115,23 @@ def target_privilege(task: TaskFacts) -> Iterator[Finding]:
             needed = _KEPT_WITH if schema == meta else ("INSERT",) if schema in routed else ()
             stops = not _is_tidb(end) and not all(end.grants.within(name, schema) for name in needed)
             yield _lack("fail" if stops else "warn", end, missing, on, f"on {schema}{why}", TARGET_PRIVILEGES)
+    yield from _plain_tables(task, end)
+
+
+def _plain_tables(task: TaskFacts, end: End) -> Iterator[Finding]:
+    """What it takes to make tables as the source has them where the target gives those without a key one of its own."""
+    adds, insists = (end.settings.get(f"sql_{name}_primary_key") == "ON" for name in ("generate_invisible", "require"))
+    if not adds or any(end.grants.everywhere(name) for name in _FOR_SESSIONS):
+        return
+    stops = not insists and any(
+        source.targets[name] not in task.there and not any(index.primary for index in table.indexes)
+        for source in task.sources
+        if source.fresh
+        for name, table in source.tables.items()
+    )
+    if stops or any(source.follows for source in task.sources):
+        why = "to make tables and run DDL without the keys that sql_generate_invisible_primary_key = ON adds"
+        yield _lack("fail" if stops else "warn", end, _FOR_SESSIONS[:1], "*.*", why)
 
 
 def target_writable(task: TaskFacts) -> Iterator[Finding]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import MySQLdb
@@ -16,6 +16,8 @@ from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 
 UNKNOWN_COLLATION = frozenset({1273, 1115})
+_NOT_GRANTED = 1227
+_ADDS, _INSISTS = "sql_generate_invisible_primary_key", "sql_require_primary_key"
 _CHARSET_WORDS = frozenset({"CHARSET", "CHARACTER", "COLLATE"})
 _UTF8MB4_DEFAULTS = ("utf8mb4_general_ci", "utf8mb4_0900_ai_ci")
 """What MySQL can be told to take; the first is what servers took that don't log it."""
@@ -76,9 +78,31 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
 
 
 @contextmanager
-def plain_tables(connection: Any) -> Iterator[None]:
-    """A session in which a MySQL target adds no key of its own (`my_row_id`) to a table without one."""
-    with _variables(connection, _no_generated_key(_there(connection))):
+def plain_tables(connection: Any, *, needed: bool = True) -> Iterator[None]:
+    """A session in which a MySQL target adds no key of its own (`my_row_id`) to a table without one.
+
+    Raises DdlError DDL-036 where the account may not have such a session, unless it is not `needed`.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_variables(connection, _no_generated_key(_there(connection))))
+        except MySQLdb.Error as error:
+            if not error.args or error.args[0] != _NOT_GRANTED:
+                raise
+            if needed:
+                raise DdlError("DDL-036", cause=": ".join(map(str, error.args))) from error
+        yield
+
+
+@contextmanager
+def copied_tables(connection: Any, create_sqls: Iterable[str]) -> Iterator[None]:
+    """`plain_tables` for the copy, needed by tables without a key. A target that insists on keys adds them: rows of
+    such a table are written without regard to it. Raises as `plain_tables` does.
+    """
+    if _there(connection).get(_INSISTS) == "ON":
+        yield
+        return
+    with plain_tables(connection, needed=any("PRIMARY KEY" not in text.upper() for text in create_sqls)):
         yield
 
 
@@ -98,12 +122,12 @@ def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
 
 def _there(connection: Any) -> dict[str, str]:
     """Those of the variables that not every target has."""
-    names = "'character_set_collations', 'default_collation_for_utf8mb4', 'sql_generate_invisible_primary_key'"
+    names = ", ".join(map(repr, ("character_set_collations", "default_collation_for_utf8mb4", _ADDS, _INSISTS)))
     return dict(rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"))
 
 
 def _no_generated_key(there: Mapping[str, str]) -> dict[str, Value]:
-    return {"sql_generate_invisible_primary_key": 0} if "sql_generate_invisible_primary_key" in there else {}
+    return {_ADDS: 0} if _ADDS in there else {}
 
 
 def collation_name(connection: Any, number: int) -> str | None:

@@ -131,7 +131,15 @@ DDL: dict[str, Entry] = {
         "set binlog_format=ROW on the source (globally, and in sessions that are open, or end them). Leave this"
         " statement out, `unshard ctl binlog skip {task_file} -s {source_id}`, and those on the same name that"
         " the session has logged since then, `unshard ctl binlog skip {task_file} -s {source_id} --binlog-pos"
-        " FILE:POSITION` (`unshard binlog show` lists them); then start again",
+        " FILE:POSITION` (`unshard binlog show` lists them); then start again. What an ALTER that is left out would"
+        " have made of the real table is taken to be its structure: where the task stops at the next rows of that table"
+        " (SYNC-007, BINLOG-022), `unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s SOURCE.yaml`",
+    ),
+    "DDL-036": Entry(
+        "the target gives a table without a primary key one of its own (sql_generate_invisible_primary_key is ON), and"
+        " the task's account may not turn that off for its sessions",
+        "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL"
+        " sql_generate_invisible_primary_key = OFF there; then start again",
     ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",

@@ -10,6 +10,7 @@ from typing import Any
 
 from unshard.crash_point import reach
 from unshard.ddl.ahead import Copied
+from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import shares
@@ -130,7 +131,8 @@ class LoadUnit:
                 return None
             contents = allowed(open_contents(self._settings.directory), self._allow)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
-            ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
+            with copied_tables(connection, (table.create_sql for table in contents.tables)):
+                ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]

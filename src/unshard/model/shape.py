@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from unshard.model.table import Column, Table
 
@@ -35,6 +36,7 @@ NO_TRANSACTIONS = "MyISAM|Aria|MEMORY|CSV|ARCHIVE|MRG_MyISAM|BLACKHOLE"
 WITHOUT = re.compile(rf"\n\) ENGINE=({NO_TRANSACTIONS})\b", re.IGNORECASE)
 """One of them, where SHOW CREATE TABLE has the table's."""
 
+_MADE_UP = "my_row_id"
 _POINT = re.compile(r"\(\d+,(\d+)\)")
 
 
@@ -68,6 +70,21 @@ def misfits(source: Table, target: Table) -> list[str]:
             f" {target.name.quoted} ENGINE=InnoDB"
         )
     return found
+
+
+def without_made_up_key(target: Table, source: Table) -> Table:
+    """The target's table without the key that MySQL made up for it (`sql_generate_invisible_primary_key`).
+
+    Where `source` has it too it stays: its values come with the rows.
+    """
+    names = {column.name.lower() for column in source.columns}
+    columns = tuple(c for c in target.columns if not _made_up(c) or c.name.lower() in names)
+    left = {column.name for column in target.columns} - {column.name for column in columns}
+    return replace(target, columns=columns, indexes=tuple(i for i in target.indexes if left.isdisjoint(i.columns)))
+
+
+def _made_up(column: Column) -> bool:
+    return column.name.lower() == _MADE_UP and column.invisible and column.auto_increment
 
 
 def _fits(source: Column, target: Column) -> bool:

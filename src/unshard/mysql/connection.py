@@ -34,6 +34,11 @@ _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
 _TIMEOUT_SECONDS = 10
 _NOT_REACHED, _LOST, _TLS_FAULT = 2003, 2013, 2026  # the C driver's own numbers
 
+_SHOWN = " /*!80030 , @@session.show_gipk_in_create_table_and_information_schema = ON */"
+"""Ends what a source's session sets: MySQL shows the keys that it made up itself (`my_row_id`), for the log has their
+columns. Older servers and MariaDB pass it over; TiDB, which is no source, would not.
+"""
+
 _CERTIFICATES = 8
 _seen: dict[tuple[str, int, Tls], tuple[str, ...]] = {}
 """Certificates that were found right, by the server that showed them: there may be several behind one address."""
@@ -81,6 +86,8 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
         options = {"conv": {}, "use_unicode": False}
     variables = {"time_zone": "+00:00", **dict(endpoint.session)}
     begin = "SET " + ", ".join(f"@@session.{name} = {_literal(value)}" for name, value in variables.items())
+    if side == "source":
+        begin += _SHOWN
     options |= {
         "host": endpoint.host,
         "port": endpoint.port,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
-from unshard.model.shape import misfits
+from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.defaults import constant_defaults
 from unshard.sync.batch import TablePlan, TargetPlan, Tie
@@ -232,6 +232,7 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
 
     `plain` are columns, in lower case, whose values are equal just where their texts are.
     """
+    target = without_made_up_key(target, upstream)
     written = [column for column in upstream.columns if not column.generated]
     faults = misfits(upstream, target)
     names = {column.name.lower() for column in upstream.columns}

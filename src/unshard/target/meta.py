@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     is_global BOOLEAN,
     create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-    UNIQUE KEY uk_id_schema_table (id, cp_schema, cp_table)
+    PRIMARY KEY (id, cp_schema, cp_table)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _BATCH = """
@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     ghost_table VARCHAR(128) NOT NULL,
     ddls LONGTEXT,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-    UNIQUE KEY uk_id_schema_table (id, ghost_schema, ghost_table)
+    PRIMARY KEY (id, ghost_schema, ghost_table)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _PREPARED_XA = """
@@ -177,7 +177,7 @@ CREATE TABLE IF NOT EXISTS {name} (
     data LONGTEXT NOT NULL,
     create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-    UNIQUE KEY uk_source_id_table_id_source (source_id, target_table_id, source_table_id)
+    PRIMARY KEY (source_id, target_table_id, source_table_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
 _SHARD_SOURCE = """
