@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from unshard.api.status import UnresolvedGroup
-from unshard.cli.display import line, show
+from unshard.cli.display import line, render, show
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
@@ -86,3 +86,12 @@ def test_each_fail_over_gets_one_line_that_stays() -> None:
         "s1  the source has failed over from server 0-1 to 0-2, it goes on at b.000007:345",
         "s1  the source has failed over from server 0-2 to 0-1, it goes on at b.000001:99",
     ]
+
+
+def test_a_terminal_shows_names_and_notes_letter_by_letter() -> None:
+    dump = SubtaskStatus("[s1]", "dump", 4.0, Progress(1, 2, 2000, 4000, 9000, 9000))
+    sync = SubtaskStatus("s2", "sync", note="the last error: 1146: Table 'd.t[/b]' [red] doesn't exist")
+    out = StringIO()
+    Console(file=out, force_terminal=True, color_system=None, width=200).print(render([dump, sync]))
+    assert line(dump) in out.getvalue()
+    assert line(sync) in out.getvalue()

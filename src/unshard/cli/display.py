@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from unshard.model.progress import Progress
 from unshard.model.size import size_text
@@ -79,10 +80,10 @@ def render(readings: Sequence[SubtaskStatus]) -> RenderableType:
     for reading in readings:
         progress = reading.progress
         if progress is None or not progress.rows_total_estimate:
-            table.add_row(line(reading))
+            table.add_row(Text(line(reading)))
             continue
         bar = ProgressBar(total=progress.rows_total_estimate, completed=progress.rows_done, width=30)
-        table.add_row(Group(line(reading), bar))
+        table.add_row(Group(Text(line(reading)), bar))
     return table
 
 
