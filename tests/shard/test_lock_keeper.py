@@ -194,6 +194,14 @@ def test_an_owner_that_is_taken_out_in_the_middle_of_its_ddl_skips_it_when_it_co
     assert back.join("s1", A, "").outcome("s1") is Outcome.SKIP
 
 
+def test_a_lock_of_which_nothing_is_handed_on_is_written_as_before() -> None:
+    """Workers are upgraded one by one: an older one refuses a row with a key that it does not know."""
+    (form,) = keeper("s1", "s2").join("s1", A, "").to_dict()["locks"]
+    assert sorted(form) == sorted(
+        ["number", "ddls", "owner", "since", "reports", "resolved", "executed", "excused", "decision"]
+    )
+
+
 def test_what_nobody_else_has_met_is_kept_for_whoever_comes_next() -> None:
     locks = keeper("s1", "s2").join("s1", A, "").unlock("", "ann").take_out("s1", BEGUN)
     locks = LockKeeper.from_dict("task", TARGET, [], json.loads(json.dumps(locks.to_dict())))

@@ -105,7 +105,7 @@ class Lock:
             "executed": self.executed,
             "excused": sorted(self.excused),
             "decision": self.decision,
-            "begun": self.begun,
+            **({"begun": self.begun} if self.begun is not None else {}),  # else a worker of before can read it too
         }
 
     @classmethod
