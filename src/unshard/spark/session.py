@@ -110,8 +110,7 @@ def spark_session(
 
 
 def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_file: Path) -> SparkSession:
-    if locale.getencoding().lower() != "utf-8":
-        os.environ["LC_ALL"] = "C.UTF-8"  # Java can't work in a folder whose name its locale can't spell
+    os.environ.update(_spelling())
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_HOME", str(_installed()))
     settings = {"spark.app.name": "unshard", "spark.master": _with_attempts(master)}
@@ -137,6 +136,13 @@ def _classic(master: str, conf: Mapping[str, str], archives: Sequence[str], log_
     # it would print a traceback when the JVM dies, which the job that waits for it tells as an error
     AccumulatorTCPServer.handle_error = lambda *about: None
     return session
+
+
+def _spelling() -> dict[str, str]:
+    """What Java and its Python workers are told so that they spell names of files as this process does: Java can't work
+    in a folder whose name its locale can't spell."""
+    alike = sys.getfilesystemencoding() != "utf-8" or locale.getencoding().lower() == "utf-8"
+    return {} if alike else {"LC_ALL": "C.UTF-8"}
 
 
 def _outlast_signals() -> None:
