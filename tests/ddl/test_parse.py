@@ -60,13 +60,6 @@ def test_refused_statement_names_text_and_place(sql: str, why: str) -> None:
     assert "bin.000001:4" in str(caught.value)
 
 
-@pytest.mark.parametrize("sql", ["create temporary table t (a int)", "CREATE OR REPLACE TEMPORARY TABLE t LIKE u"])
-def test_a_temporary_table_is_refused(sql: str) -> None:
-    with pytest.raises(DdlError, match="DDL-035") as caught:
-        classify(sql, CONTEXT)
-    assert sql in str(caught.value)
-
-
 def test_a_rewritten_statement_is_read_back_with_the_new_names() -> None:
     for sql, kind, _, routed in (case.values() for case in CASES["tables"]):
         if "START TRANSACTION" not in sql:

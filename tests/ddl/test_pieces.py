@@ -94,6 +94,15 @@ def test_sequences_are_passed_over_where_their_names_are_kept_out() -> None:
     assert left("create sequence s", replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
 
 
+def test_temporary_tables_are_refused_where_the_real_one_of_that_name_is_followed() -> None:
+    assert run("create temporary table shut (a int)") == []
+    for sql in ("create temporary table t (a int)", "create or replace temporary table if not exists t like shut"):
+        with pytest.raises(DdlError, match="DDL-035") as caught:
+            left(sql)
+        assert "d.t" in str(caught.value) and sql in str(caught.value)
+        assert left(sql, replace(RULES, judge=lambda ddl, structure: LEFT_OUT)) == ()
+
+
 def test_shards_of_one_table_change_their_names() -> None:
     (piece,) = left("rename table shard_1 to shard_2")
     assert (piece.run, piece.ddl.text) == ((), "rename table shard_1 to shard_2")

@@ -77,6 +77,7 @@ def test_a_temporary_table_is_not_taken_for_the_real_one_of_its_name(
     files = copied_task(spark, source_server, target_server, schema, tmp_path)
     with closing(source_server.connection(schema)) as session, session.cursor() as cursor:
         cursor.execute("SET binlog_format = MIXED")
+        cursor.execute("CREATE TEMPORARY TABLE mysql.t (id INT)")  # no real one of that name is followed
         cursor.execute("CREATE TEMPORARY TABLE t (id INT)")
         places = [newest(source_server)]
         cursor.execute("TRUNCATE TABLE t")

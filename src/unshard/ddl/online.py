@@ -78,7 +78,9 @@ class OnlineDdl:
 
         Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
         """
-        if ddl.kind.on_schema or all(self.tables.is_real(name) for name in ddl.tables):
+        if ddl.kind.on_schema or ddl.kind is Kind.TEMPORARY_TABLE:
+            return None
+        if all(self.tables.is_real(name) for name in ddl.tables):
             return None
         if not any(allows(self.tables.told(name).table) for name in ddl.tables):
             return Meaning("it is on helper tables of one that block-allow-list keeps out")

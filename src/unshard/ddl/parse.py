@@ -72,8 +72,11 @@ def _create(at: Cursor) -> Ddl:
         return at.ddl(Kind.CREATE_INDEX, (table,), if_not_exists=there, or_replace=or_replace)
     if at.take("SEQUENCE"):
         return _sequence(at, if_not_exists=at.take("IF", "NOT", "EXISTS"), or_replace=or_replace)
-    if at.word() == "TEMPORARY":
-        raise DdlError("DDL-035", at.context.where, values={"statement": at.text})
+    if at.take("TEMPORARY", "TABLE"):
+        at.take("IF", "NOT", "EXISTS")
+        own = read_table(at, Role.OBJECT)
+        at.to_end()
+        return at.ddl(Kind.TEMPORARY_TABLE, (own,), or_replace=or_replace)
     raise at.refuse("only CREATE of TABLE, INDEX and DATABASE is carried")
 
 

@@ -7,7 +7,7 @@
 | online DDL | `online_ddl` here, `online` | for a statement on a ghost of gh-ost: nothing, or what was kept |
 | block-allow list | `block_allow` | pieces of names that are let through |
 | event filter | `event_filter` | of a piece: all, nothing, or some parts of its ALTER |
-| sequences | `sequence` | refused, where the event filter doesn't leave them out |
+| sequences, temporary tables | `sequence`, `temporary_table` | refused, where the event filter doesn't leave them out |
 | route | `route_rename` here, names in `prepare` | no statement where the old and the new name are one on the target |
 | sharding | `sync.sharded_statements` | with `shard-mode` it waits for the other tables of its group |
 | | `sync.no_shard_mode` | without, refused where several tables share the target's |
@@ -107,7 +107,7 @@ def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
 def all_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
     """Every piece of a statement, those too that a step drops.
 
-    Raises DdlError DDL-011 and DDL-013, what `rules.judge` raises, and as `OnlineDdl.meaning`.
+    Raises DdlError DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
     found = tuple(Piece(single, (single,)) for single in split(ddl))
@@ -170,6 +170,16 @@ def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     raise DdlError("DDL-013", replace(piece.ddl.context.where, table=name), values=values)
 
 
+def temporary_table(piece: Piece, _: Rules, __: StructureOf) -> tuple[Piece, ...]:
+    """Nothing of one that the event filter leaves out. Raises DDL-035 for another."""
+    if piece.ddl.kind is not Kind.TEMPORARY_TABLE:
+        return (piece,)
+    if not piece.run:
+        return (replace(piece, dropped=True),)
+    where = replace(piece.ddl.context.where, table=str(piece.ddl.tables[0]))
+    raise DdlError("DDL-035", where, values={"statement": piece.ddl.text})
+
+
 def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     """Nothing is run of a RENAME whose two names are one on the target: shards that change their number."""
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
@@ -179,7 +189,7 @@ def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...
     return (replace(piece, run=tuple(part for part in single if not renames(part))),)
 
 
-STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, route_rename)
+STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temporary_table, route_rename)
 
 
 def _with_passing(ddl: Ddl, rules: Rules) -> Callable[[TableName], bool]:

@@ -10,7 +10,8 @@ from unshard.model.table import TableName
 
 
 class Kind(StrEnum):
-    """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.sequence`)."""
+    """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.sequence`), as
+    temporary tables are not (`pieces.temporary_table`)."""
 
     CREATE_DATABASE = "create database"
     ALTER_DATABASE = "alter database"
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     CREATE_INDEX = "create index"
     DROP_INDEX = "drop index"
     SEQUENCE = "sequence"
+    TEMPORARY_TABLE = "create temporary table"
 
     @property
     def on_schema(self) -> bool:

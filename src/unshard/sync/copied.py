@@ -14,7 +14,7 @@ from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify
 from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Skipped
+from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
 from unshard.model.position import Position
@@ -87,9 +87,9 @@ def _met(
     where = Where(source=reader.source, position=str(work.begin))
     parsed = classify(work.statement.sql, logged_context(work.statement, reader.traits, where))
     online = reader.rules.online
-    if isinstance(parsed, Skipped) or not any(
-        name in after or not online.tables.is_real(name) for name in parsed.tables
-    ):
+    if isinstance(parsed, Skipped) or parsed.kind is Kind.TEMPORARY_TABLE:
+        return
+    if not any(name in after or not online.tables.is_real(name) for name in parsed.tables):
         return
     try:
         wanted = reader.own(work, where, after, sharded=True)

@@ -61,8 +61,9 @@ def filtered_names(part: Ddl) -> tuple[TableName, ...]:
 
 
 def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> Event | None:
-    """The names of one operation. DM has none for a statement on a sequence: only patterns can leave one out."""
-    if part.kind is Kind.SEQUENCE:
+    """The names of one operation. DM has none for a statement on a sequence, and a list that leaves out CREATE TABLE
+    does not mean a temporary one: only patterns can leave them out."""
+    if part.kind in (Kind.SEQUENCE, Kind.TEMPORARY_TABLE):
         return None
     before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
     several = part.kind is Kind.ALTER_TABLE and len(alter_parts(whole)) > 1

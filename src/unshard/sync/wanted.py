@@ -13,7 +13,7 @@ from unshard.ddl.pieces import Piece, Rules, pieces
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import SyncError, Where
+from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
 from unshard.model.table import TableName
@@ -56,14 +56,17 @@ class StatementReader:
     def followed(self, work: Ddl, where: Where, rules: Rules) -> Wanted:
         """The statement as it is tracked, with nothing of it to run."""
         parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
-        if isinstance(parsed, Skipped) or self.tracker.without_effect(parsed):
+        if isinstance(parsed, Skipped) or parsed.kind is Kind.TEMPORARY_TABLE or self.tracker.without_effect(parsed):
             return Wanted()
         found = pieces(parsed, rules, self.tracker.get)
         return Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
     def made(self, work: Ddl, where: Where) -> TableName | None:
-        """The table that the statement creates upstream, if it is one that is followed."""
-        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        """The table that the statement creates upstream, if it is one that is followed; None where it can't be read."""
+        try:
+            parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        except DdlError:
+            return None
         if isinstance(parsed, Skipped) or parsed.kind is not Kind.CREATE_TABLE:
             return None
         return parsed.tables[0] if self.rules.allows(parsed.tables[0]) else None
@@ -90,7 +93,7 @@ class StatementReader:
         if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        own = set(self.rules.online.real_names(parsed))
+        own = set(self.rules.online.real_names(parsed)) if parsed.kind is not Kind.TEMPORARY_TABLE else set()
         copied = {name for name in own if after.get(name, work.begin) > work.begin}
         if copied == own != set():
             met = self._met_in_copy(parsed) if sharded else ()
@@ -111,7 +114,7 @@ class StatementReader:
         return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
 
     def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
-        if ddl.kind is Kind.TRUNCATE_TABLE or self.tracker.without_effect(ddl):
+        if ddl.kind in (Kind.TRUNCATE_TABLE, Kind.TEMPORARY_TABLE) or self.tracker.without_effect(ddl):
             return
         for name in ddl.tables:
             if self.tracker.knows(name) and self.rules.allows(name):
