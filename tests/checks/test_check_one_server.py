@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 
 from checked import found, with_keys
 from task_runs import TaskFiles
+from unshard.checks import one_server
 from unshard.checks.run import check_moved, check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
+from unshard.mysql.connection import Endpoint, Side, session
+from unshard.mysql.flavour import Flavour, Server
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
 
@@ -83,6 +87,25 @@ def test_each_to_a_table_of_its_own(twins: TaskFiles, schema: str) -> None:
     route = {"away": {"schema-pattern": schema, "target-schema": f"{schema}_2"}}
     own = replace(with_keys(twins, routes=route), instances={"s2": {"route-rules": ["away"]}})
     assert found(own, NAME) == []
+
+
+def test_each_is_asked_once_where_all_show_the_same_ids(
+    files: TaskFiles, changed_source: MariadbServer, second_source: MariadbServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Endpoint] = []
+
+    def counted(endpoint: Endpoint, side: Side) -> AbstractContextManager[Any]:
+        asked.append(endpoint)
+        return session(endpoint, side)
+
+    monkeypatch.setattr(one_server, "session", counted)
+    first, second = changed_source.endpoint, second_source.endpoint
+    gone = replace(first, port=1)
+    server = Server(Flavour.MARIADB, (10, 11, 0), "", 1, "0-1")
+    sources = {"s1": first, "s2": second, "s3": gone, "s4": second, "s5": first, "s6": first}
+    found = one_server.of_one_server({name: (one, server) for name, one in sources.items()})
+    assert found == (("s1", "s5", "s6"), ("s2", "s4"))
+    assert len(asked) == len(sources)
 
 
 def test_one_that_joins_is_held_against_those_that_are_there(twins: TaskFiles, by_proxy: FaultProxy) -> None:

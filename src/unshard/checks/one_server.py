@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from secrets import token_hex
+from typing import Any
+
+import MySQLdb
 
 from unshard.errors import UnshardError
 from unshard.mysql.connection import Endpoint, rows, session
@@ -27,10 +30,11 @@ def of_one_server(sources: Mapping[str, tuple[Endpoint, Server]]) -> tuple[tuple
         alike[server.flavour, server.uuid, server.server_id].append(name)
     found = []
     for group in alike.values():
+        seen = _locks_seen({name: sources[name][0] for name in group}) if len(group) > 1 else {}
         left = group
         while len(left) > 1:
             first, *others = left
-            same = _seen_from(sources[first][0], {name: sources[name][0] for name in others})
+            same = [name for name in others if first in seen.get(name, ())]
             if same:
                 found.append((first, *same))
             left = [name for name in others if name not in same]
@@ -51,14 +55,25 @@ def _identified(endpoint: Endpoint) -> Server | None:
     return None
 
 
-def _seen_from(endpoint: Endpoint, others: Mapping[str, Endpoint]) -> Iterable[str]:
-    lock = f"unshard-{token_hex(16)}"
-    same: list[str] = []
-    with suppress(UnshardError), session(endpoint, "source") as holder:
-        rows(holder, "SELECT GET_LOCK(%s, 0)", (lock,))
-        for name, other in others.items():
-            with session(other, "source") as connection:
-                ((seen_by,),) = rows(connection, "SELECT IS_USED_LOCK(%s)", (lock,))
-            if seen_by is not None:
-                same.append(name)
-    return same
+def _locks_seen(endpoints: Mapping[str, Endpoint]) -> dict[str, frozenset[str]]:
+    """By name, whose locks it sees while each holds one: one connection to each, however many they are."""
+    locks = {name: f"unshard-{token_hex(16)}" for name in endpoints}
+    asked = "SELECT " + ", ".join(["IS_USED_LOCK(%s) IS NOT NULL"] * len(locks))
+    held: dict[str, Any] = {}
+    seen: dict[str, frozenset[str]] = {}
+    with ExitStack() as connections, ThreadPoolExecutor(AT_ONCE, "one server") as threads:
+
+        def hold(name: str) -> None:
+            with suppress(UnshardError, MySQLdb.Error):
+                connection = connections.enter_context(session(endpoints[name], "source"))
+                rows(connection, "SELECT GET_LOCK(%s, 0)", (locks[name],))
+                held[name] = connection
+
+        def look(name: str) -> None:
+            with suppress(MySQLdb.Error):
+                (answers,) = rows(held[name], asked, tuple(locks.values()))
+                seen[name] = frozenset(other for other, there in zip(locks, answers, strict=True) if there)
+
+        list(threads.map(hold, endpoints))
+        list(threads.map(look, held))
+    return seen
