@@ -12,7 +12,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from bench import BENCHES
+from bench import BENCHES, INTO_TIDB
+from bench.ends import MARIADB, Target
 from bench.plot import draw
 
 
@@ -21,14 +22,20 @@ def main() -> None:
     parser.add_argument("name", choices=(*BENCHES, "all", "plot"))
     parser.add_argument("results", nargs="*", type=Path, help="what `plot` draws: files of printed results")
     parser.add_argument("--json", action="store_true", help="one JSON object on one line, for programs")
+    parser.add_argument("--target", choices=("mariadb", "tidb"), default="mariadb", help="the product of the target")
+    parser.add_argument("--round-trip-ms", type=float, default=0.0, help="what a proxy adds to each way to the target")
     arguments = parser.parse_args()
+    target = Target(arguments.target, arguments.round_trip_ms)
+    if target != MARIADB and arguments.name not in INTO_TIDB:
+        parser.error(f"--target and --round-trip-ms are for {', '.join(sorted(INTO_TIDB))}")
     if (arguments.name == "plot") != bool(arguments.results):
         parser.error("`plot` takes files of results, and nothing else does")
     if arguments.name == "plot":
         print(*draw(arguments.results, arguments.results[0]), sep="\n")
         return
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
-        result = import_module(f"bench.{name}").run()
+        bench = import_module(f"bench.{name}")
+        result = bench.run(target) if name in INTO_TIDB else bench.run()
         shown = {name: result} if arguments.name == "all" else result
         sys.stdout.write(json.dumps(shown, indent=None if arguments.json else 2) + "\n")
         sys.stdout.flush()

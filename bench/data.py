@@ -7,6 +7,7 @@ the data is no part of any figure.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import zlib
 from collections.abc import Iterable, Iterator
@@ -42,16 +43,21 @@ class Written:
     transactions: int
 
 
-def bulk(server: MariadbServer, schema: str, *, rows: int = 500_000, seed: int = 1) -> Written:
-    """Rows of sysbench's shape in multi-row INSERTs of 1,000, each a transaction of its own."""
+def bulk(server: MariadbServer, schema: str, *, rows: int = 500_000, at_once: int = 1000, seed: int = 1) -> Written:
+    """Rows of sysbench's shape in multi-row INSERTs of `at_once`, each a transaction of its own."""
 
     def statements() -> Iterator[str]:
-        source = random.Random(seed)
-        for first in range(0, rows, 1000):
-            values = ",".join(_sysbench_row(source, number) for number in range(first + 1, min(first + 1000, rows) + 1))
+        made = sysbench_rows(rows, seed=seed)
+        while values := ",".join(itertools.islice(made, at_once)):
             yield f"INSERT INTO bulk VALUES {values}"
 
-    return _write(server, schema, SYSBENCH_TABLE.format(name="bulk"), statements(), rows, -(-rows // 1000))
+    return _write(server, schema, SYSBENCH_TABLE.format(name="bulk"), statements(), rows, -(-rows // at_once))
+
+
+def sysbench_rows(rows: int, *, seed: int = 1) -> Iterator[str]:
+    """The rows that `bulk` writes, each a list of values in brackets."""
+    source = random.Random(seed)
+    return (_sysbench_row(source, number) for number in range(1, rows + 1))
 
 
 def oltp(server: MariadbServer, schema: str, *, transactions: int = 50_000, seed: int = 2) -> Written:

@@ -9,6 +9,7 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
+from bench.ends import MARIADB, Target
 from bench.stage import BIG, Run, end_of, engine, subtask
 from unshard.mysql.connection import Endpoint, connect
 from unshard.testing.servers import MariadbServer
@@ -19,26 +20,26 @@ _WARM_UP_SECONDS = 5
 _TABLE = "CREATE TABLE bench.beat (id BIGINT NOT NULL PRIMARY KEY, note VARCHAR(40) NOT NULL)"
 
 
-def run(rate: int = _RATE, seconds: int = _SECONDS) -> dict[str, Any]:
+def run(target: Target = MARIADB, rate: int = _RATE, seconds: int = _SECONDS) -> dict[str, Any]:
     """`{"p50_ms", "p99_ms", "rows_per_s"}`; writer and watcher are processes of their own."""
     spawn = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory(prefix="unshard-bench-") as name,
         engine(Path(name)) as spark,
         MariadbServer(BIG) as source,
-        MariadbServer(BIG) as target,
+        target.server(BIG) as reached,
     ):
         source.run("CREATE DATABASE bench", _TABLE)
-        target.run("CREATE DATABASE bench", _TABLE)
+        reached.server.run("CREATE DATABASE bench", _TABLE)
         start = end_of(source)
         source.query("FLUSH BINARY LOGS")
-        work = Run(subtask(spark, source, target, Path(name), mode="incremental", start=end_of(source).file))
+        work = Run(subtask(spark, source, reached, Path(name), mode="incremental", start=end_of(source).file))
         work.start()
         work.until(start)
         total = rate * seconds
         written: Queue[list[float]] = spawn.Queue()
         seen: Queue[list[float]] = spawn.Queue()
-        watcher = spawn.Process(target=_watch, args=(target.endpoint, total, seen))
+        watcher = spawn.Process(target=_watch, args=(reached.server.endpoint, total, seen))
         writer = spawn.Process(target=_write, args=(source.endpoint, total, rate, written))
         watcher.start()
         writer.start()

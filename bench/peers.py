@@ -12,6 +12,7 @@ from pathlib import Path
 
 from unshard.testing.programs import program
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 
 class PeerFailedError(RuntimeError):
@@ -24,7 +25,7 @@ class DumpAndLoad:
     load_seconds: float
 
 
-def dump_and_load(source: MariadbServer, target: MariadbServer, schema: str, *, threads: int = 2) -> DumpAndLoad:
+def dump_and_load(source: MariadbServer, target: ThrowawayServer, schema: str, *, threads: int = 2) -> DumpAndLoad:
     """mydumper, then myloader, of one schema; the target's copy is replaced."""
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as folder:
         width = ["--threads", str(threads)]
@@ -34,7 +35,7 @@ def dump_and_load(source: MariadbServer, target: MariadbServer, schema: str, *, 
     return DumpAndLoad(dumped, loaded)
 
 
-def replay(files: Sequence[Path], target: MariadbServer) -> float:
+def replay(files: Sequence[Path], target: ThrowawayServer) -> float:
     """`mariadb-binlog FILES | mariadb`: seconds until the target has applied all of it.
 
     The target must have the tables. Its strict GTID mode is off meanwhile, for the source's numbers come with it.
@@ -92,7 +93,7 @@ def python_rows_per_s(server: MariadbServer, file: str, rows: int) -> float:
     raise AssertionError(f"mysql-replication read {found} of {rows} rows")
 
 
-def _login(server: MariadbServer) -> list[str]:
+def _login(server: ThrowawayServer) -> list[str]:
     return ["--host", "127.0.0.1", "--port", str(server.port), "--user", "root"]
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from bench.ends import Reached
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
@@ -38,7 +40,7 @@ def engine(folder: Path) -> Iterator[SparkSession]:
 def subtask(
     spark: SparkSession,
     source: MariadbServer,
-    target: MariadbServer,
+    target: ThrowawayServer | Reached,
     folder: Path,
     *,
     mode: str,

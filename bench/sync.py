@@ -1,16 +1,21 @@
-"""A backlog of binlog applied, beside `mariadb-binlog FILE | mariadb`: bulk, oltp, hot, tied (three unique keys)."""
+"""A backlog of binlog applied, by shape: bulk, oltp, hot, tied (three unique keys).
+
+Into MariaDB it stands beside `mariadb-binlog FILE | mariadb`, into TiDB beside plain INSERTs of the same rows.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from bench import data, peers
+from bench import data, limit, peers
+from bench.ends import MARIADB, Reached, Target, contents
 from bench.stage import BIG, Memory, Run, end_of, engine, subtask
 from unshard.testing.servers import MariadbServer
 
@@ -21,27 +26,38 @@ _SHAPES: dict[str, Callable[..., data.Written]] = {
     "hot": data.hot,
     "tied": data.tied,
 }
+_FOR_TIDB: dict[str, Callable[..., data.Written]] = {
+    "bulk": partial(data.bulk, rows=200_000, at_once=200),
+    "bulk_600k": partial(data.bulk, rows=600_000, at_once=200),
+    "oltp": partial(data.oltp, transactions=13_900),
+    "hot": data.hot,
+    "tied": data.tied,
+}
+_LIMITED = {"bulk": 200_000, "bulk_600k": 600_000}
 
 
-def run() -> dict[str, Any]:
-    """`{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`.
+def run(target: Target = MARIADB) -> dict[str, Any]:
+    """`{"bulk": {"rows_per_s", "x_native"}, "oltp": …, "hot": …, "tied": …}`; with TiDB `x_limit` for bulk.
 
     Our time is that of the whole path: the relay fetches the binlog from the source meanwhile. Theirs reads the file.
     """
     with tempfile.TemporaryDirectory(prefix="unshard-bench-") as name:
         folder = Path(name)
         with engine(folder) as spark:
-            return {shape: measure(spark, folder / shape, shape) for shape in _SHAPES}
+            shapes = _FOR_TIDB if target.is_tidb else _SHAPES
+            return {shape: measure(spark, folder / shape, shape, target) for shape in shapes}
 
 
-def measure(spark: SparkSession, folder: Path, shape: str) -> dict[str, Any]:
+def measure(spark: SparkSession, folder: Path, shape: str, target: Target) -> dict[str, Any]:
     """One shape, on servers of its own."""
     with MariadbServer(BIG) as source:
-        written = _SHAPES[shape](source, _SCHEMA)
-        table = source.query(f"SHOW CREATE TABLE {_SCHEMA}.{shape}")[0][1]
-        with MariadbServer(BIG) as target:
-            target.run(f"CREATE DATABASE {_SCHEMA}", f"USE {_SCHEMA}", table)
-            work = Run(subtask(spark, source, target, folder, mode="incremental", start=written.file.name))
+        write = (_FOR_TIDB if target.is_tidb else _SHAPES)[shape]
+        written = write(source, _SCHEMA)
+        table = f"{_SCHEMA}.{shape.partition('_')[0]}"
+        create = source.query(f"SHOW CREATE TABLE {table}")[0][1]
+        with target.server(BIG) as reached:
+            reached.server.run(f"CREATE DATABASE {_SCHEMA}", f"USE {_SCHEMA}", create)
+            work = Run(subtask(spark, source, reached, folder, mode="incremental", start=written.file.name))
             with Memory() as memory:
                 begun = time.perf_counter()
                 work.start()
@@ -49,23 +65,28 @@ def measure(spark: SparkSession, folder: Path, shape: str) -> dict[str, Any]:
                 ours = time.perf_counter() - begun
             status = work.subtask.sync.meter.read(time.monotonic(), None)  # type: ignore[union-attr]
             work.stop()
-            _compare(source, target, shape)
-        with MariadbServer(BIG) as target:
-            target.run(f"CREATE DATABASE {_SCHEMA}", f"USE {_SCHEMA}", table)
-            theirs = peers.replay([written.file], target)
-            _compare(source, target, shape)
-    return {
-        "rows_per_s": round(written.rows / ours),
-        "transactions_per_s": round(written.transactions / ours),
-        "native_rows_per_s": round(written.rows / theirs),
-        "x_native": round(theirs / ours, 2),
+            _compare(source, reached, table)
+        figures = {
+            "rows_per_s": round(written.rows / ours),
+            "transactions_per_s": round(written.transactions / ours),
+            "seconds": round(ours, 2),
+        }
+        if not target.is_tidb:
+            with target.server(BIG) as reached:
+                reached.server.run(f"CREATE DATABASE {_SCHEMA}", f"USE {_SCHEMA}", create)
+                theirs = peers.replay([written.file], reached.server)
+                _compare(source, reached, table)
+            figures |= {"native_rows_per_s": round(written.rows / theirs), "x_native": round(theirs / ours, 2)}
+        elif shape in _LIMITED:
+            figures |= limit.beside(target, create, _LIMITED[shape], ours)
+    return figures | {
         "batches": status.batches,
         "peak_rss_mb": memory.peak(),
         "step_s": {step: round(seconds, 2) for step, seconds in status.step_seconds.items()},
     }
 
 
-def _compare(source: MariadbServer, target: MariadbServer, table: str) -> None:
-    statement = f"CHECKSUM TABLE {_SCHEMA}.{table}"
-    if source.query(statement)[0][1] != target.query(statement)[0][1]:
+def _compare(source: MariadbServer, reached: Reached, table: str) -> None:
+    columns = tuple(name for (name, *_) in source.query(f"SHOW COLUMNS FROM {table}"))
+    if contents(source, table, columns) != contents(reached.server, table, columns):
         raise AssertionError(f"the target's {table} differs from the source's")
