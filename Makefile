@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql lint format bench docs wheel lock clean
+.PHONY: help setup build demo test test-mysql test-tidb lint format bench docs wheel lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,8 +26,12 @@ test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after th
 	@$(PYTEST) $(TESTS)
 
 test-mysql: setup ## the tests with a real MySQL and a newer MariaDB, which it fetches into .servers/ first
-	@tools/test-servers
+	@tools/test-servers mysql
 	@$(PYTEST) tests/mysql_server
+
+test-tidb: setup ## the tests with a real TiDB as the target, which it builds into .servers/ first (Go, some minutes)
+	@tools/test-servers tidb
+	@$(PYTEST) tests/tidb_server
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .

@@ -29,6 +29,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Server, identify
 from unshard.mysql.grants import Grants, account
 from unshard.mysql.schema_structures import QUERIES, assemble
+from unshard.mysql.tidb import connected, is_tidb
 from unshard.target.meta import MetaTables
 from unshard.transform.extract import Extracted
 from unshard.transform.online_tables import Part
@@ -217,7 +218,6 @@ def _end(endpoint: Endpoint, side: Any) -> End:
         ((version, user, most),) = rows(connection, "SELECT VERSION(), CURRENT_USER(), @@session.max_user_connections")
         settings["max_user_connections"] = str(most)
         literal = settings.get("partial_revokes") in ("ON", "1")
-        ((_, connected),) = rows(connection, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
         collations = rows(connection, "SELECT * FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY")
         return End(
             endpoint,
@@ -226,9 +226,17 @@ def _end(endpoint: Endpoint, side: Any) -> End:
             settings,
             Grants.read((str(row[0]) for row in rows(connection, "SHOW GRANTS")), literal=literal),
             account(str(user)),
-            int(connected),
+            _connected(connection),
             frozenset(str(value) for row in collations for value in row),
         )
+
+
+def _connected(connection: Any) -> int:
+    """How many sessions the server has open. TiDB lacks the status variable."""
+    if is_tidb(connection):
+        return connected(connection)
+    ((_, count),) = rows(connection, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
+    return int(count)
 
 
 def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from unshard.testing.programs import MissingProgramError
 from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ServerBootError, ThrowawayServer, as_user, made_once
+from unshard.testing.throwaway import LoggingServer, ServerBootError, as_user, made_once
 
 _CHECKOUT = Path(__file__).parents[3]
 
@@ -46,7 +46,7 @@ def mysqlbinlog() -> list[str]:
     return unpacked(server_tree("mysql"), "mysqlbinlog")
 
 
-class MysqlServer(ThrowawayServer):
+class MysqlServer(LoggingServer):
     """A MySQL. Boots in a second. GTIDs are on, as in production; `binlog_row_metadata` is the server's default."""
 
     product = "MySQL"

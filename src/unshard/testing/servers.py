@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from unshard.testing.programs import program
-from unshard.testing.throwaway import ServerBootError, ThrowawayServer, as_user, made_once
+from unshard.testing.throwaway import LoggingServer, ServerBootError, as_user, made_once
 
 __all__ = ["MariadbServer", "ServerBootError"]
 
 
-class MariadbServer(ThrowawayServer):
+class MariadbServer(LoggingServer):
     """A MariaDB, as installed here. Boots in a quarter of a second."""
 
     product = "MariaDB"

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -19,6 +20,7 @@ import MySQLdb
 
 from unshard.mysql.connection import Endpoint
 from unshard.testing.guard import GuardedProcess
+from unshard.testing.programs import MissingProgramError
 
 BOOT_SECONDS = 60.0
 STOP_SECONDS = 60.0
@@ -29,7 +31,7 @@ class ServerBootError(RuntimeError):
 
 
 class ThrowawayServer(ABC):
-    """One throwaway server with row binlogs, user root without a password, reached at 127.0.0.1.
+    """One throwaway database server, user root without a password, reached at 127.0.0.1.
 
     It can be killed and started again on the same data and port. `close` (or the end of a `with` block) removes
     the data; so does the death of this process, however it dies.
@@ -50,7 +52,8 @@ class ThrowawayServer(ABC):
         self._place = _reserved()
         self.port = int(self._place.getsockname()[1])
         self._process: GuardedProcess | None = None
-        shutil.copytree(self._template(), self.data)
+        # sparse: a server may have reserved much more for its log than it has written
+        subprocess.run(["cp", "-r", "--sparse=always", str(self._template()), str(self.data)], check=True)
         if start:
             self.start()
 
@@ -130,8 +133,12 @@ class ThrowawayServer(ABC):
             connection.close()
 
     def binlog_files(self) -> list[Path]:
-        """The server's own binlog files, oldest first."""
-        return [self.data / name for name, *_ in self.query("SHOW BINARY LOGS")]
+        """The server's own binlog files, oldest first; a server without a binlog has none."""
+        return []
+
+    def binlog_program(self) -> list[str]:
+        """The command that shows this server's binlog files; arguments may follow. Raises MissingProgramError."""
+        raise MissingProgramError(f"{self.product} has no binlog")
 
     def __enter__(self) -> Self:
         return self
@@ -146,27 +153,12 @@ class ThrowawayServer(ABC):
         """A data folder that no server ever ran on (see `made_once`)."""
 
     @abstractmethod
-    def _command(self) -> list[str]:
-        """The server program and its switches, up to and with `--no-defaults`."""
-
-    @abstractmethod
-    def binlog_program(self) -> list[str]:
-        """The command that shows this server's binlog files; arguments may follow."""
+    def _command_line(self) -> list[str]:
+        """The server program with all of its arguments."""
 
     def _boot(self) -> bool:
         """Whether the server came up."""
-        own = {
-            "datadir": self.data,
-            "tmpdir": self.folder,
-            "socket": self.folder / "socket",
-            "pid_file": self.folder / "pid",
-            "log_error": self._log,
-            "bind_address": "127.0.0.1",
-            "port": self.port,
-        }
-        server_id = {"server_id": str(self.port)} | self.options
-        settings = [f"--{name}={value}" for name, value in (own | server_id).items() if value != ""]
-        self._process = GuardedProcess([*self._command(), "--skip-name-resolve", *as_user(), *settings], self.folder)
+        self._process = GuardedProcess(self._command_line(), self.folder)
         deadline = time.monotonic() + BOOT_SECONDS
         while time.monotonic() < deadline:
             if self._process.ended(0.02):
@@ -195,6 +187,31 @@ class ThrowawayServer(ABC):
 
     def _log_tail(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-15:]) if self._log.exists() else ""
+
+
+class LoggingServer(ThrowawayServer):
+    """A throwaway MySQL or MariaDB, which keeps a row binlog."""
+
+    def binlog_files(self) -> list[Path]:
+        return [self.data / name for name, *_ in self.query("SHOW BINARY LOGS")]
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """The server program and its switches, up to and with `--no-defaults`."""
+
+    def _command_line(self) -> list[str]:
+        own = {
+            "datadir": self.data,
+            "tmpdir": self.folder,
+            "socket": self.folder / "socket",
+            "pid_file": self.folder / "pid",
+            "log_error": self._log,
+            "bind_address": "127.0.0.1",
+            "port": self.port,
+        }
+        server_id = {"server_id": str(self.port)} | self.options
+        settings = [f"--{name}={value}" for name, value in (own | server_id).items() if value != ""]
+        return [*self._command(), "--skip-name-resolve", *as_user(), *settings]
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

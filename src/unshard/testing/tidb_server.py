@@ -1,0 +1,104 @@
+"""Throwaway TiDB servers: the real server program on its embedded store, built by `tools/test-servers`.
+
+One process holds SQL layer and store. The store keeps the locks of two-phase commits in memory only, which a real
+cluster's does not. So that a killed server loses or tears no committed transaction, all keys lie in one region and a
+transaction commits in one phase (`split-table`, `tidb_enable_1pc`, `tidb_txn_commit_batch_size`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway import ThrowawayServer, made_once
+
+_CHECKOUT = Path(__file__).parents[3]
+_VARIABLES = {
+    "tidb_enable_1pc": "ON",
+    "tidb_txn_commit_batch_size": str(1 << 30),
+    "tidb_enable_auto_analyze": "OFF",
+    "tidb_enable_telemetry": "OFF",
+}
+"""Global variables of the data folder that every server begins with."""
+
+
+def tidb_program() -> Path:
+    """The server program, `.servers/tidb/tidb-server` or in the folder that UNSHARD_TIDB_ROOT names.
+
+    Raises MissingProgramError when it is not there.
+    """
+    found = Path(os.environ.get("UNSHARD_TIDB_ROOT") or _CHECKOUT / ".servers" / "tidb") / "tidb-server"
+    if not found.is_file():
+        raise MissingProgramError(f"TiDB is not in {found}: run tools/test-servers, or `make test-tidb`")
+    return found
+
+
+class TidbServer(ThrowawayServer):
+    """A TiDB. Boots in a fifth of a second. Without a binlog.
+
+    Options are items of TiDB's configuration file, those of a section with a dot (`performance.max-txn-ttl`). What
+    TiDB keeps as global variables is set by SQL.
+    """
+
+    product = "TiDB"
+    defaults: ClassVar[Mapping[str, str]] = {
+        "split-table": "false",
+        "lease": '"1s"',
+        "socket": '""',
+        "log.level": '"warn"',
+        "log.slow-query-file": '""',
+        "instance.tidb_enable_slow_log": "false",
+        "status.report-status": "false",
+        "performance.stats-lease": '"0s"',
+    }
+
+    def _template(self) -> Path:
+        program = tidb_program()
+        at_first = {name: value for name, value in self.options.items() if name.endswith("on_first_bootstrap")}
+        text = json.dumps([program.stat().st_size, int(program.stat().st_mtime), _VARIABLES, at_first])
+        name = f"tidb-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return made_once(name, lambda fresh: _bootstrap(fresh, {**self.defaults, **at_first}))
+
+    def _command_line(self) -> list[str]:
+        own: dict[str, Any] = {
+            "host": '"127.0.0.1"',
+            "port": self.port,
+            "store": '"unistore"',
+            "path": json.dumps(str(self.data)),
+            "temp-dir": json.dumps(str(self.folder / "temp")),
+            "tmp-storage-path": json.dumps(str(self.folder / "temp")),
+            "log.file.filename": json.dumps(str(self._log)),
+        }
+        sections: dict[str, list[str]] = {}
+        for name, value in (own | dict(self.options)).items():
+            if value != "":
+                section, _, item = name.rpartition(".")
+                sections.setdefault(section, []).append(f"{item} = {value}")
+        file = self.folder / "config.toml"
+        blocks = ((f"[{section}]" if section else "", *lines) for section, lines in sorted(sections.items()))
+        file.write_text("\n".join("\n".join(block) for block in blocks) + "\n")
+        # what is wrong with its configuration it does not write into its log
+        shell = 'exec "$@" >>"$0" 2>&1'
+        return ["/bin/sh", "-c", shell, str(self._log), str(tidb_program()), "-config", str(file)]
+
+
+class _Fresh(TidbServer):
+    """A server that makes its system tables itself, in an empty folder."""
+
+    def _template(self) -> Path:
+        return made_once("tidb-empty", lambda fresh: None)
+
+
+def _bootstrap(fresh: Path, options: Mapping[str, str]) -> None:
+    """Fill an empty folder with the data of a TiDB that no user ever worked with. Raises ServerBootError."""
+    with _Fresh(options) as server:
+        server.run(*(f"SET GLOBAL {name} = '{value}'" for name, value in _VARIABLES.items()))
+        server.stop()
+        for path in server.data.iterdir():
+            shutil.move(path, fresh / path.name)
