@@ -25,6 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"checks", "dump", "load", "relay", "sync"}),
     frozenset({"source", "target", "transform", "ddl", "shard", "binlog"}),
     frozenset({"kernels"}),
+    frozenset({"schema"}),
     frozenset({"mysql"}),
     frozenset({"api"}),
     frozenset({"model", "config", "errors", "error_catalogue", "crash_point", "retry", "clock", "log", "metrics"}),

@@ -10,6 +10,7 @@ from typing import Any
 
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import rows
+from unshard.mysql.tidb import is_tidb
 
 SYSTEM_SCHEMAS = frozenset(
     {"mysql", "information_schema", "performance_schema", "sys", "metrics_schema", "inspection_schema", "dm_heartbeat"}
@@ -18,6 +19,7 @@ SYSTEM_SCHEMAS = frozenset(
 
 _COUNTER = re.compile(r" AUTO_INCREMENT=\d+")
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_PLAIN_MEMBER = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _MEANING = {"0": "\0", "n": "\n", "r": "\r"}
 _TEXT = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
@@ -56,16 +58,17 @@ def table_names(connection: Any) -> tuple[TableName, ...]:
 
 def read_table(connection: Any, name: TableName) -> Table | None:
     """The structure of one table as the server has it now, or None where there is no such table."""
-    columns = tuple(to_column(row) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
+    tidb = is_tidb(connection)
+    columns = tuple(to_column(row, tidb=tidb) for row in rows(connection, _COLUMNS, (name.schema, name.table)))
     if not columns:
         return None
     create_sql = create_statement(connection, name)
-    columns = _with_period(columns, create_sql)
-    period = {column.name for column in columns if column.period}
     keys = rows(connection, _INDEXES, (name.schema, name.table))
+    columns = with_hidden_columns(columns, keys, create_sql)
+    period = {column.name for column in columns if column.period}
     return Table(
         name=name,
-        columns=_with_hashes(columns, keys, create_sql),
+        columns=columns,
         indexes=to_indexes((key[:4] for key in keys), period),
         create_sql=create_sql,
         foreign_keys=" FOREIGN KEY " in create_sql,
@@ -89,8 +92,8 @@ def create_statement(connection: Any, name: TableName) -> str:
     return _COUNTER.sub("", str(row[1]), count=1)
 
 
-def to_column(row: tuple[Any, ...]) -> Column:
-    """One row of `information_schema.COLUMNS`, the fields as `_COLUMNS` asks for them."""
+def to_column(row: tuple[Any, ...], *, tidb: bool = False) -> Column:
+    """One row of `information_schema.COLUMNS`, the fields as `_COLUMNS` asks for them, of a TiDB or another server."""
     name, kind, definition, nullable, charset, collation, length, precision, scale, fsp, extra, default = row
     extra = (extra or "").lower()
     return Column(
@@ -104,12 +107,22 @@ def to_column(row: tuple[Any, ...]) -> Column:
         precision=int(precision or 0),
         scale=int(scale or 0),
         fsp=int(fsp or 0),
-        members=_members(kind, definition),
+        members=_members(kind, definition, tidb=tidb),
         generated="generated" in extra and "default_generated" not in extra,
         auto_increment="auto_increment" in extra,
         invisible="invisible" in extra,
         has_default=default is not None or nullable == "YES" or "auto_increment" in extra,
     )
+
+
+def with_hidden_columns(
+    columns: tuple[Column, ...], keys: Iterable[tuple[Any, ...]], create_sql: str
+) -> tuple[Column, ...]:
+    """The columns with those that MariaDB hides: of a system-versioned table, and for unique keys by a hash.
+
+    `keys` are rows of the name of a key, two further fields, whether it is not unique, and its algorithm.
+    """
+    return _with_hashes(_with_period(columns, create_sql), keys, create_sql)
 
 
 def _with_period(columns: tuple[Column, ...], create_sql: str) -> tuple[Column, ...]:
@@ -146,9 +159,11 @@ def without_hashes(table: Table) -> Table:
     return replace(table, columns=tuple(column for column in table.columns if column not in hidden))
 
 
-def _members(kind: str, definition: str) -> tuple[str, ...]:
+def _members(kind: str, definition: str, *, tidb: bool) -> tuple[str, ...]:
     if kind.lower() not in ("enum", "set"):
         return ()
+    if tidb:  # it writes a backslash as it is, and doubles quotes
+        return tuple(member.replace("''", "'") for member in _PLAIN_MEMBER.findall(definition))
     return tuple(_ESCAPED.sub(_unescaped, member) for member in _MEMBER.findall(definition))
 
 

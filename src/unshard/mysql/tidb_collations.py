@@ -1,0 +1,138 @@
+"""The collation that a TiDB target uses in the place of one that it lacks, and how the two compare texts. Pure.
+
+TiDB has a dozen of the 1,300 collations of MySQL and MariaDB, and they never depend on the language. `nearest` takes
+the first of these that the target has:
+
+| the source's collation | taken |
+|---|---|
+| one that the target has | the same; `utf8` and `utf8mb3` are one name |
+| `_bin`, `_cs`, with padding | `utf8mb4_bin` |
+| `_bin`, `_cs`, without padding | `utf8mb4_0900_bin`, `utf8mb4_bin` |
+| `_ci` of Unicode 5.2 and later (`520`, `0900`, `uca1400`, `myanmar`) | `utf8mb4_0900_ai_ci`, `utf8mb4_unicode_ci` |
+| `_ci` of Unicode 4.0 (`unicode_ci`, `swedish_ci` … of a Unicode character set) | `utf8mb4_unicode_ci` |
+| any other `_ci` | `utf8mb4_general_ci` |
+
+Each row ends with `utf8mb4_general_ci` and `utf8mb4_bin`, which every TiDB has: the first only where its collations
+compare as MySQL's do. A column of utf8mb3 stays one where that changes nothing but the length of its keys.
+
+The first of a row is the one that compares the fewest texts otherwise, with one exception: a collation that tells upper
+and lower case apart becomes one that compares code points. That makes no texts equal, so no unique key refuses rows.
+
+latin1 and gbk stay as they are for the collations of them that TiDB has. TiDB keeps the text of both as UTF-8, and its
+gbk has all characters of MySQL's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+_UNICODE = frozenset({"utf8", "utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32"})
+_NEWER = ("520", "0900", "uca1400", "myanmar")
+_GENERAL = ("general", "tolower")
+_EXACT = re.compile(r"bin$|_cs(?:_ks)?$")
+_BINARY = "binary"
+_LAST = ("general_ci", "bin")
+
+
+def nearest(collation: str, available: Collection[str], wished: Mapping[str, str]) -> str:
+    """The collation of the target for one of the source.
+
+    `available` are the names that the target lists. `wished` is what the user wants in the place of a collation; its
+    value is returned as it is, also where the target lacks it. Names are compared without regard to case. MariaDB's
+    names without a character set (`uca1400_ai_ci`) are those of utf8mb4. A name that is not known is read by its parts.
+    Raises ValueError where the target has none of the possible ones, which no TiDB does.
+    """
+    asked = _one_name(collation)
+    for key, wish in wished.items():
+        if _one_name(key) == asked:
+            return wish
+    there = {_one_name(name): name for name in available}
+    for candidate in _candidates(asked):
+        if candidate in there:
+            return there[candidate]
+    raise ValueError(f"no collation for {collation} among {sorted(available)}")
+
+
+def charset_of_name(collation: str) -> str:
+    """The character set that a collation of TiDB belongs to, by its name."""
+    return collation.partition("_")[0]
+
+
+def _candidates(collation: str) -> Iterator[str]:
+    """Names in the order in which they are tried, utf8 written as utf8mb3."""
+    yield collation
+    if collation == _BINARY:
+        return
+    charset, tail = _parts(collation)
+    for kind in (*_kinds(charset, tail), *_LAST):
+        if charset == "utf8mb3":
+            yield f"utf8mb3_{kind}"
+        yield f"utf8mb4_{kind}"
+
+
+def _kinds(charset: str, tail: str) -> tuple[str, ...]:
+    """What comes behind the character set in the first candidates."""
+    newer = any(mark in tail for mark in _NEWER)
+    if _EXACT.search(tail):
+        unpadded = "nopad" in tail or "0900" in tail
+        return ("0900_bin", "bin") if unpadded else ("bin",)
+    if newer:
+        return "0900_ai_ci", "unicode_ci"
+    return ("unicode_ci",) if charset in _UNICODE and not tail.startswith(_GENERAL) else ()
+
+
+def _parts(collation: str) -> tuple[str, str]:
+    charset, _, tail = collation.partition("_")
+    return ("utf8mb4", collation) if charset in _NEWER else (charset, tail)
+
+
+def _one_name(collation: str) -> str:
+    name = collation.lower()
+    return f"utf8mb3_{name.removeprefix('utf8_')}" if name.startswith("utf8_") else name
+
+
+SAMPLE = (
+    *(chr(code) for code in range(0x41, 0x250) if chr(code).isalpha() and not chr(code).islower()),
+    *"aäß",
+    *(chr(code) for code in range(0x386, 0x3B0) if chr(code).isalpha() and not chr(code).islower()),
+    *"ως",
+    *(chr(code) for code in range(0x400, 0x430)),
+    *"ҐҒҖҚҢҮҰҲҶҺӘӨ",
+    *"жＡａぁあアァｱ가漢😀😁",
+    "AE", "OE", "SS", "UE", "A ",
+)  # fmt: skip
+"""Texts that collations are compared by: letters of the scripts that have case or accents, once each, and of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two collations compare `SAMPLE`. Each entry lists texts, one of each group, with ` = ` between them.
+
+    `equal` are equal in the target's collation and not in the source's, `apart` the other way round.
+    """
+
+    equal: tuple[str, ...]
+    apart: tuple[str, ...]
+
+
+def difference(here: Mapping[str, object], there: Mapping[str, object]) -> Difference:
+    """Compare two collations by what makes texts equal: by text, its weight in the source's and in the target's.
+
+    Texts that only one of them has, since the source's character set lacks them, say nothing.
+    """
+    texts = [text for text in here if text in there]
+    return Difference(_joined(texts, here, there), _joined(texts, there, here))
+
+
+def _joined(texts: list[str], fine: Mapping[str, object], coarse: Mapping[str, object]) -> tuple[str, ...]:
+    """The groups of texts that are equal by `coarse` and not by `fine`, with the first text of each kind."""
+    groups: dict[object, dict[object, str]] = {}
+    for text in texts:
+        groups.setdefault(coarse[text], {}).setdefault(fine[text], text)
+    return tuple(" = ".join(map(_shown, kinds.values())) for kinds in groups.values() if len(kinds) > 1)
+
+
+def _shown(text: str) -> str:
+    return f"'{text}'" if text.endswith(" ") else text

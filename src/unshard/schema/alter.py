@@ -1,0 +1,325 @@
+"""The operations of an ALTER TABLE applied to a definition, as the servers do it: all at once, then arranged anew.
+
+Names of columns in an operation are those from before the statement, but behind AFTER and in new keys, where new names
+count (`mysql_prepare_alter_table`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatchmethod
+
+from unshard.schema.definition import (
+    Check,
+    ColumnDefinition,
+    DefaultKind,
+    ForeignKey,
+    KeyDefinition,
+    TableDefinition,
+)
+from unshard.schema.implied import Surroundings, arranged, complete_column, converted, resolved
+from unshard.schema.lex import tokens
+from unshard.schema.operations import (
+    END,
+    AddCheck,
+    AddColumn,
+    AddForeignKey,
+    AddKey,
+    AlterCheck,
+    AlterKey,
+    ChangeColumn,
+    Convert,
+    DropColumn,
+    DropConstraint,
+    DropForeignKey,
+    DropKey,
+    NoChange,
+    Operation,
+    Partitioning,
+    Position,
+    RenameColumn,
+    RenameKey,
+    SetDefault,
+    SetOptions,
+    SetVersioning,
+    SetVisibility,
+    Written,
+)
+from unshard.schema.partitions import repartitioned
+from unshard.schema.words import NotUnderstoodError
+
+
+def altered(
+    table: TableDefinition, operations: Sequence[Operation], name: str, around: Surroundings
+) -> TableDefinition:
+    """The definition behind the operations of one ALTER TABLE on a table of that name.
+
+    The server has run the statement, so it is taken to be right: what it names and the table lacks is passed over only
+    where the statement says IF EXISTS. Raises NotUnderstoodError for anything else that the table lacks, and for what
+    is not followed.
+    """
+    change = _Change(table, around)
+    for operation in operations:
+        change.take(operation)
+    return arranged(change.result(), name, around)
+
+
+@dataclass(slots=True)
+class _Change:
+    """The operations of one statement, sorted by what they do."""
+
+    table: TableDefinition
+    around: Surroundings
+    dropped: set[str] = field(default_factory=set)
+    changed: dict[str, ChangeColumn] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    placed: list[tuple[Written, Position, str]] = field(default_factory=list)
+    """New columns, and changed ones that move: with the name that the column has had, if any."""
+    new_keys: list[KeyDefinition] = field(default_factory=list)
+    new_foreign_keys: list[ForeignKey] = field(default_factory=list)
+    charset: tuple[str, str] = field(init=False)
+    converts: bool = False
+
+    def __post_init__(self) -> None:
+        self.charset = (self.table.charset, self.table.collation)
+
+    @singledispatchmethod
+    def take(self, operation: Operation) -> None:
+        raise NotUnderstoodError(f"{type(operation).__name__} is not followed")
+
+    @take.register
+    def _(self, operation: AddColumn) -> None:
+        if operation.if_not_exists and self.table.column(operation.written.column.name) is not None:
+            return
+        self.placed.append((operation.written, operation.position, ""))
+        self._bring(operation.written)
+
+    @take.register
+    def _(self, operation: ChangeColumn) -> None:
+        if not self._has_column(operation.old, operation.if_exists):
+            return
+        old = operation.old.lower()
+        self.changed[old] = operation
+        self.renamed[old] = operation.written.column.name
+        if operation.position is not END:
+            self.placed.append((operation.written, operation.position, old))
+        self._bring(operation.written)
+
+    @take.register
+    def _(self, operation: DropColumn) -> None:
+        if self._has_column(operation.name, operation.if_exists):
+            self.dropped.add(operation.name.lower())
+
+    @take.register
+    def _(self, operation: RenameColumn) -> None:
+        if self._has_column(operation.old, operation.if_exists):
+            self.renamed[operation.old.lower()] = operation.new
+
+    @take.register
+    def _(self, operation: SetDefault) -> None:
+        self._has_column(operation.name, False)
+        columns = []
+        for column in self.table.columns:
+            if column.name.lower() == operation.name.lower():
+                given = replace(column, default=operation.default)
+                column = complete_column(given, *self.charset, self.around) if operation.default else given
+                if operation.default is None or operation.default.kind is not DefaultKind.NOW:
+                    column = replace(column, renewed=given.renewed)
+            columns.append(column)
+        self.table = replace(self.table, columns=tuple(columns))
+
+    @take.register
+    def _(self, operation: SetVisibility) -> None:
+        self._has_column(operation.name, False)
+        columns = tuple(
+            replace(column, invisible=operation.invisible) if column.name.lower() == operation.name.lower() else column
+            for column in self.table.columns
+        )
+        self.table = replace(self.table, columns=columns)
+
+    @take.register
+    def _(self, operation: AddKey) -> None:
+        if not (operation.if_not_exists and self.table.key(operation.key.name) is not None):
+            self.new_keys.append(operation.key)
+
+    @take.register
+    def _(self, operation: AddForeignKey) -> None:
+        there = {key.name.lower() for key in self.table.foreign_keys}
+        if not (operation.if_not_exists and operation.foreign_key.name.lower() in there):
+            self.new_foreign_keys.append(operation.foreign_key)
+
+    @take.register
+    def _(self, operation: AddCheck) -> None:
+        there = {check.name.lower() for check in self.table.checks}
+        if not (operation.if_not_exists and operation.check.name.lower() in there):
+            self.table = replace(self.table, checks=(*self.table.checks, operation.check))
+
+    @take.register
+    def _(self, operation: DropKey) -> None:
+        if self.table.key(operation.name) is None:
+            if not operation.if_exists:
+                raise NotUnderstoodError(f"the table has no key {operation.name}")
+            return
+        kept = tuple(key for key in self.table.keys if key.name.lower() != operation.name.lower())
+        self.table = replace(self.table, keys=kept)
+
+    @take.register
+    def _(self, operation: DropForeignKey) -> None:
+        kept = tuple(key for key in self.table.foreign_keys if key.name.lower() != operation.name.lower())
+        if len(kept) == len(self.table.foreign_keys) and not operation.if_exists:
+            raise NotUnderstoodError(f"the table has no foreign key {operation.name}")
+        self.table = replace(self.table, foreign_keys=kept)
+
+    @take.register
+    def _(self, operation: DropConstraint) -> None:
+        name = operation.name.lower()
+        checks = tuple(check for check in self.table.checks if check.name.lower() != name)
+        if len(checks) < len(self.table.checks):
+            self.table = replace(self.table, checks=checks)
+        elif any(key.name.lower() == name for key in self.table.foreign_keys):
+            self.take(DropForeignKey(operation.name))
+        elif self.table.key(name) is not None:
+            self.take(DropKey(operation.name))
+        elif not operation.if_exists:
+            raise NotUnderstoodError(f"the table has no constraint {operation.name}")
+
+    @take.register
+    def _(self, operation: RenameKey) -> None:
+        if self.table.key(operation.old) is None:
+            raise NotUnderstoodError(f"the table has no key {operation.old}")
+        keys = tuple(
+            replace(key, name=operation.new, generated=False) if key.name.lower() == operation.old.lower() else key
+            for key in self.table.keys
+        )
+        self.table = replace(self.table, keys=keys)
+
+    @take.register
+    def _(self, operation: AlterKey) -> None:
+        words = ("INVISIBLE",) if operation.invisible else ()
+        keys = tuple(
+            replace(key, options=(*(o for o in key.options if o.upper() not in ("INVISIBLE", "VISIBLE")), *words))
+            if key.name.lower() == operation.name.lower()
+            else key
+            for key in self.table.keys
+        )
+        self.table = replace(self.table, keys=keys)
+
+    @take.register
+    def _(self, operation: AlterCheck) -> None:
+        rest = "" if operation.enforced else "NOT ENFORCED"
+        checks = tuple(
+            replace(check, rest=rest) if check.name.lower() == operation.name.lower() else check
+            for check in self.table.checks
+        )
+        self.table = replace(self.table, checks=checks)
+
+    @take.register
+    def _(self, operation: Convert) -> None:
+        default = operation.charset or self.around.collation.partition("_")[0]
+        self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
+        self.converts = True
+        columns = tuple(converted(column, *self.charset) for column in self.table.columns)
+        self.table = replace(self.table, columns=columns)
+
+    @take.register
+    def _(self, operation: SetOptions) -> None:
+        if operation.charset or operation.collation:
+            given_charset = operation.charset or (None if operation.collation else self.charset[0])
+            self.charset = resolved(given_charset, operation.collation, self.charset[0], self.around)
+        self.table = self.table.with_options(dict(operation.options))
+
+    @take.register
+    def _(self, operation: Partitioning) -> None:
+        self.table = replace(self.table, partitions=repartitioned(self.table.partitions, operation))
+
+    @take.register
+    def _(self, operation: SetVersioning) -> None:
+        self.table = self.table.with_options({"WITH SYSTEM VERSIONING": "1" if operation.on else ""})
+        if not operation.on:
+            columns = tuple(column for column in self.table.columns if not column.period)
+            others = tuple(replace(c, others=tuple(o for o in c.others if "VERSIONING" not in o)) for c in columns)
+            self.table = replace(self.table, columns=others)
+
+    @take.register
+    def _(self, operation: NoChange) -> None:
+        return
+
+    def result(self) -> TableDefinition:
+        """The table with all operations done, but not arranged."""
+        columns = self._columns()
+        keys = [key for old in self.table.keys if (key := self._key(old)) is not None]
+        renamed = {old: new for old, new in self.renamed.items() if old not in self.dropped}
+        foreign_keys = tuple(
+            replace(key, columns=tuple(renamed.get(column.lower(), column) for column in key.columns))
+            for key in self.table.foreign_keys
+        )
+        return replace(
+            self.table,
+            columns=tuple(columns),
+            keys=(*keys, *self.new_keys),
+            foreign_keys=(*foreign_keys, *self.new_foreign_keys),
+            checks=tuple(check for check in self.table.checks if not self._names_dropped(check)),
+            charset=self.charset[0],
+            collation=self.charset[1],
+        )
+
+    def _names_dropped(self, check: Check) -> bool:
+        """A column takes the checks along that name it."""
+        return any(token.value.lower() in self.dropped for token in tokens(check.expression) if self.dropped)
+
+    def _columns(self) -> list[ColumnDefinition]:
+        columns: list[ColumnDefinition] = []
+        for column in self.table.columns:
+            name = column.name.lower()
+            if name in self.dropped:
+                continue
+            if name in self.changed:
+                column = self._complete(self.changed[name].written)
+            elif name in self.renamed:
+                column = replace(column, name=self.renamed[name])
+            columns.append(column)
+        for written, position, old in self.placed:
+            made = self._complete(written)
+            if old:  # it has stood in its old place so far, for those that go behind it
+                columns.remove(made)
+            columns.insert(_place(columns, position), made)
+        return columns
+
+    def _complete(self, written: Written) -> ColumnDefinition:
+        made = complete_column(written.column, *self.charset, self.around)
+        if self.converts and made.charset not in (None, "binary"):  # CONVERT TO is for new columns too
+            made = replace(made, charset=self.charset[0], collation=self.charset[1])
+        return made
+
+    def _key(self, key: KeyDefinition) -> KeyDefinition | None:
+        """The key with the names of now, without columns that are gone; None where none is left."""
+        parts = []
+        for part in key.parts:
+            name = part.column.lower()
+            if name and name in self.dropped:
+                continue
+            parts.append(replace(part, column=self.renamed.get(name, part.column)) if name else part)
+        return replace(key, parts=tuple(parts)) if parts else None
+
+    def _bring(self, written: Written) -> None:
+        self.new_keys += written.keys
+        self.new_foreign_keys += written.foreign_keys
+
+    def _has_column(self, name: str, if_exists: bool) -> bool:
+        if self.table.column(name) is not None:
+            return True
+        if if_exists:
+            return False
+        raise NotUnderstoodError(f"the table has no column {name}")
+
+
+def _place(columns: Sequence[ColumnDefinition], position: Position) -> int:
+    if position is END:
+        return len(columns)
+    if not position:
+        return 0
+    names = [column.name.lower() for column in columns]
+    if position.lower() not in names:
+        raise NotUnderstoodError(f"the table has no column {position}")
+    return names.index(position.lower()) + 1
