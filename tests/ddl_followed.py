@@ -25,8 +25,12 @@ from unshard.model.position import FIRST_OFFSET, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import is_tidb
 from unshard.sync.fills import unlike_fills
 from unshard.sync.logged import SourceTraits, logged_context
+from unshard.target.meta import MetaTables
+from unshard.target.receipts import claim
+from unshard.target.tidb_ddl import TidbDdl
 from unshard.testing.throwaway import ThrowawayServer
 
 PLACE = ScratchPlace("dm_meta", "followed", "source-1")
@@ -45,6 +49,7 @@ class Followed:
         self.mariadb = "MariaDB" in self.source.get_server_info()
         self.tracker = SchemaTracker(PLACE, schema_default=lambda name: show_create_database(self.source, name))
         self.ran: list[str] = []
+        self._ddl: TidbDdl | None = None
         self.unlike: tuple[str, ...] = ()
         self._run("FLUSH BINARY LOGS")
         self._file = source.binlog_files()[-1]
@@ -146,8 +151,28 @@ class Followed:
             for step in prepared.intent.steps:
                 table = ddl.tables[0] if ddl.tables else TableName(self.schema, "")
                 self.unlike += unlike_fills(self.target, step, table, self.tracker.get(table))
-            carry_out(self.target, prepared.intent, lambda place: None, lambda count: None, resumed=False)
+            jobs = self._jobs()
+            carry_out(self.target, prepared.intent, lambda place: None, lambda count: None, resumed=False, jobs=jobs)
         self.tracker.apply(prepared.changes)
+
+    def _jobs(self) -> TidbDdl | None:
+        """A TiDB target's DDL jobs, of a source that is claimed once."""
+        if not is_tidb(self.target):
+            return None
+        if self._ddl is None:
+            meta = MetaTables("dm_meta", "followed")
+            meta.create(self.target)
+            self._ddl = TidbDdl(self.target, meta, PLACE.source, claim(self.target, meta, PLACE.source).epoch)
+        return self._ddl
+
+    def begin_anew(self) -> None:
+        """Drop the schema on both sides and go on with an empty one, behind a statement that can't be followed."""
+        for connection in (self.source, self.target):
+            rows(connection, f"DROP DATABASE {self.schema}")
+        self._logged()
+        self.tracker.begin({})
+        self.run(f"CREATE DATABASE {self.schema}")
+        self._run(f"USE {self.schema}")
 
 
 def unlike(connection: Any, wanted: dict[str, Any]) -> None:

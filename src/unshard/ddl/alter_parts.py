@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.lex import Token, TokenKind
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames
 from unshard.ddl.statement import Ddl
+from unshard.schema.lex import Token, TokenKind
 
 _MANNERS = frozenset({"ALGORITHM", "LOCK"})
 _KEYS = frozenset({"CONSTRAINT", "PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"})

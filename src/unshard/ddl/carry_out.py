@@ -6,6 +6,8 @@
 | before a statement is run | the structure from before it: run |
 | after it ran, before the caller noted it | the structure from after it: done |
 
+With TiDB the history of its DDL jobs tells what was run, and not the structure.
+
 Where the server has said OK in this very attempt, and all that the statement makes is there, it is done, whatever else
 somebody has added to the table meanwhile. Any other structure than these stops: nobody can tell who made it.
 """
@@ -15,12 +17,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import MySQLdb
 
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
-from unshard.ddl.lex import tokens
 from unshard.ddl.same_structure import adds_only, alike, same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
@@ -29,8 +30,21 @@ from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.mysql.failures import is_transient
 from unshard.mysql.structure import create_statement
+from unshard.schema.lex import tokens
 
 NO_SUCH_TABLE = frozenset({1146, 1049})
+NOT_IN_TIDB = frozenset({1064, 1101, 1115, 1215, 1235, 1273, 3106, 3733, 3770, 3780, 3855, 8200})
+"""What TiDB says of a statement, or of a part of one, that it has nothing for."""
+
+
+class Jobs(Protocol):
+    """The DDL jobs of a TiDB target (`target.tidb_ddl`), which outlive the session that began them."""
+
+    def run(self, word: str, statement: str) -> None:
+        """Run a statement that can be found again by the word."""
+
+    def was_done(self, word: str) -> bool:
+        """Whether an earlier attempt's statement has taken effect; waits while it is under way."""
 
 
 def carry_out(
@@ -40,6 +54,7 @@ def carry_out(
     note_done: Callable[[int], None],
     *,
     resumed: bool,
+    jobs: Jobs | None = None,
 ) -> None:
     """Run every step that is not done, in order, on a connection without an open transaction.
 
@@ -47,6 +62,7 @@ def carry_out(
         reach: crash points `ddl-execute-before`, `ddl-execute-after`, `ddl-noted`.
         note_done: stores durably how many steps are done; called after each step.
         resumed: whether an earlier attempt (of this or another process) had this intent. False only at the first.
+        jobs: of a TiDB target: its history of DDL tells what an earlier attempt has done.
 
     Raises DdlError DDL-006 for a structure that is neither from before nor from after, DDL-007 where only a human
     can tell, DDL-008 where the server refuses; MySQLdb.Error for a lost connection or a busy server, after which it
@@ -54,6 +70,11 @@ def carry_out(
     """
     for number in range(intent.done, len(intent.steps)):
         step = intent.steps[number]
+        if jobs is not None:
+            _run_as_job(connection, intent, step, jobs, reach, resumed=resumed and number == intent.done)
+            note_done(number + 1)
+            reach("ddl-noted")
+            continue
         actual = structures(connection, step)
         match decide(step, actual, resumed=resumed and number == intent.done):
             case Decision.RUN:
@@ -68,6 +89,28 @@ def carry_out(
                 pass
         note_done(number + 1)
         reach("ddl-noted")
+
+
+def _run_as_job(
+    connection: Any, intent: Intent, step: Step, jobs: Jobs, reach: Callable[[str], None], *, resumed: bool
+) -> None:
+    if resumed:
+        if jobs.was_done(step.word):
+            return
+        actual = structures(connection, step)
+        if decide(step, actual, resumed=False) is Decision.CONFLICT:
+            raise _conflict(intent, step, actual)
+    reach("ddl-execute-before")
+    try:
+        with event_session(connection, step.context, step.kind, step.statement):
+            jobs.run(step.word, step.statement)
+    except MySQLdb.Error as error:
+        if is_transient(error):
+            raise
+        where = replace(intent.context.where, table=", ".join(step.before))
+        code = "DDL-038" if error.args[0] in NOT_IN_TIDB else "DDL-008"
+        raise DdlError(code, where, server_text(error), {"statement": step.statement}) from error
+    reach("ddl-execute-after")
 
 
 def structures(connection: Any, step: Step) -> Structures:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.lex import Token, TokenKind, tokens
 from unshard.ddl.statement import Ddl, Kind, NamePlace, Role
 from unshard.errors import DdlError
 from unshard.model.table import TableName
+from unshard.schema.lex import Token, TokenKind, tokens
 
 _SCHEMA_OPTIONS = frozenset({"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ"})
 

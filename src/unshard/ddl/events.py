@@ -28,10 +28,10 @@ from collections.abc import Sequence
 from unshard.config.event_names import Event
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.lex import Token
 from unshard.ddl.modified import ALTER, BY_COLUMN, modified, named_column, new_column
 from unshard.ddl.statement import Ddl, Kind
 from unshard.model.table import Table
+from unshard.schema.lex import Token
 
 __all__ = ["BY_COLUMN", "dm_events", "event_of"]
 

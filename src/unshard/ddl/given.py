@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unshard.ddl.context import Context
-from unshard.ddl.lex import tokens
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece, Rules, StructureOf, all_pieces
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
+from unshard.schema.lex import tokens
 
 
 def parse_given(text: str, context: Context) -> Ddl:
@@ -30,7 +30,7 @@ def given_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece,
     for piece in found:
         if piece.dropped:
             raise DdlError("DDL-033", ddl.context.where, piece.notes[-1].why, {"statement": ddl.text})
-    return found
+    return tuple(replace(piece, given=True) for piece in found)
 
 
 def split_given(text: str) -> tuple[str, ...]:

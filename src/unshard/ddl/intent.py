@@ -42,7 +42,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation: its text, already with the target's names, its session, and the structures around it."""
+    """One operation: its text, already with the target's names, its session, and the structures around it.
+
+    `word` is a random one that a TiDB target finds the statement by in its history of DDL (`target.tidb_ddl`).
+    """
 
     statement: str
     kind: Kind
@@ -50,6 +53,7 @@ class Step:
     before: Structures
     after: Structures
     context: Context
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Intent:
                 step["before"],
                 step["after"],
                 Context.from_dict(step.get("context", form["context"])),
+                step.get("word", ""),
             )
             for step in form["steps"]
         )

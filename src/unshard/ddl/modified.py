@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unshard.ddl.lex import Token, tokens
 from unshard.ddl.prepare import default_charset
 from unshard.model.table import Column, Table
 from unshard.mysql.defaults import constant_defaults
+from unshard.schema.lex import Token, tokens
 
 ALTER = "alter table"
 BY_COLUMN = "modify column*"

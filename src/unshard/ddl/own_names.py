@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.lex import TokenKind
 from unshard.ddl.statement import Ddl, Kind
 from unshard.model.table import Table, quote_name
+from unshard.schema.lex import TokenKind
 
 _NUMBERED = re.compile(r"(?P<table>.+)(?P<number>_(?:chk|ibfk)_[0-9]+)", re.DOTALL | re.IGNORECASE)
 _KINDS = frozenset({"CHECK", "CONSTRAINT", "FOREIGN", "INDEX", "KEY"})

@@ -18,7 +18,7 @@ Between `STEPS` pieces only get fewer, or change what of them is run. Each says 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.ddl.alter_parts import alter_parts
@@ -44,7 +44,8 @@ class Rules:
 
     `judge` is asked for single operations (one part of an ALTER, one dropped table): what the event filter says of it,
     None where it is run. It may raise, which stops the task in front of the statement. `marks` tells what a table's
-    rows carry of it. `online` is asked first of all.
+    rows carry of it. `online` is asked first of all. `collations` are those that the user wants a TiDB target to have
+    in the place of others.
     """
 
     allows: Callable[[TableName], bool]
@@ -54,6 +55,7 @@ class Rules:
     judge: Callable[[Ddl, StructureOf], Verdict | None] = _taken
     marks: MarksOf = unmarked
     online: OnlineDdl = field(default_factory=OnlineDdl)
+    collations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Piece:
         parts: its operations, and what the event filter says of each.
         notes: what the steps did to it, in order.
         tracked: whether the source ran it; what an operator gives is for the target alone.
+        given: whether an operator gives it: a human has written it for the target as it is.
     """
 
     ddl: Ddl
@@ -85,6 +88,7 @@ class Piece:
     parts: tuple[tuple[Ddl, Verdict | None], ...] = ()
     notes: tuple[Note, ...] = ()
     tracked: bool = True
+    given: bool = False
 
     def noted(self, step: str, why: str) -> Piece:
         return replace(self, notes=(*self.notes, Note(step, why)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.intent import Intent, Step, Structures, again
 from unshard.ddl.own_names import as_it_has, own_names
 from unshard.ddl.parse import classify_ddl
@@ -16,6 +19,9 @@ from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import is_tidb
+from unshard.schema.definition import Dialect
+from unshard.schema.words import NotUnderstoodError
 
 
 def plan_intent(
@@ -29,43 +35,105 @@ def plan_intent(
     """What will be run on the target, for statements that are routed (`rewrite.routed`) and single (`split`).
 
     `sources` are names that their tables have upstream. The structure after each step is found on empty copies of the
-    target's own tables. Changes nothing but scratch schemas. Raises DdlError DDL-003 where the server refuses a
-    statement there, DDL-005 where the target lacks a table or schema that it needs, DDL-012 where it has a table
-    already under a name that a RENAME gives; MySQLdb.Error for a lost connection. `statements` must not be empty.
+    target's own tables, or computed for TiDB. Changes nothing but scratch schemas. Raises DdlError DDL-003 where the
+    server refuses a statement there, DDL-005 where the target lacks a table or schema that it needs, DDL-012 where it
+    has a table already under a name that a RENAME gives; MySQLdb.Error for a lost connection. `statements` must not be
+    empty.
     """
-    with open_scratch(connection, place) as scratch:
-        world = _World(scratch)
-        steps = tuple(_step(world, _as_there(world, ddl, sources)) for ddl in statements)
+    if is_tidb(connection):
+        steps = _steps(_ComputedWorld(connection), statements, sources)
+    else:
+        with open_scratch(connection, place) as scratch:
+            steps = _steps(_ScratchWorld(scratch), statements, sources)
     return Intent(str(begin), str(end), statements[0].context, steps)
 
 
-class _World:
-    """The target as it will be after the steps planned so far, table by table, loaded into scratch when first asked."""
+class _World(ABC):
+    """The target as it will be after the steps planned so far."""
 
-    def __init__(self, scratch: Scratch) -> None:
-        self.scratch = scratch
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
         self.tables: dict[TableName, Table | None] = {}
         self.schemas: dict[str, str | None] = {}
 
     def table(self, name: TableName) -> Table | None:
         if name not in self.tables:
-            with neutral_session(self.scratch.connection):
-                self.tables[name] = read_table(self.scratch.connection, name)
+            with neutral_session(self.connection):
+                self.tables[name] = read_table(self.connection, name)
         return self.tables[name]
 
     def schema(self, ddl: Ddl, schema: str) -> str | None:
-        """SHOW CREATE DATABASE of the target's schema; its stand-in is made if it is there."""
+        """SHOW CREATE DATABASE of the target's schema."""
         if schema in self.schemas:
             return self.schemas[schema]
-        found = show_create_database(self.scratch.connection, schema)
-        if found is not None:
-            self.scratch.make_schema(schema, found, ddl.context)
+        return show_create_database(self.connection, schema)
+
+    @abstractmethod
+    def need(self, table: Table) -> None:
+        """Called for each table that a statement needs, before it is asked for what is after it."""
+
+    @abstractmethod
+    def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
+        """The tables behind the statement. Raises DdlError DDL-003."""
+
+    @abstractmethod
+    def after_schema(self, ddl: Ddl, before: str | None) -> str | None:
+        """SHOW CREATE DATABASE behind the statement. Raises DdlError DDL-003."""
+
+
+class _ScratchWorld(_World):
+    """Tables are loaded into scratch schemas when they are first needed, and statements are run there."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(scratch.connection)
+        self._scratch = scratch
+
+    def schema(self, ddl: Ddl, schema: str) -> str | None:
+        found = super().schema(ddl, schema)
+        if found is not None and schema not in self.schemas:
+            self._scratch.make_schema(schema, found, ddl.context)
         return found
+
+    def need(self, table: Table) -> None:
+        if self._scratch.read(table.name) is None:
+            self._scratch.load(table)
+
+    def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
+        self._scratch.run(ddl)
+        return {name: self._scratch.read(name) for name in names}
+
+    def after_schema(self, ddl: Ddl, before: str | None) -> str | None:
+        self._scratch.run(ddl)
+        return self._scratch.read_schema(ddl.schema)
+
+
+class _ComputedWorld(_World):
+    """For TiDB, where each statement on a copy would be a job of its own, and the history of jobs tells what was run.
+
+    A statement that can't be computed leaves its tables as they are here: only a warning of ours would need them.
+    """
+
+    def need(self, table: Table) -> None:
+        return
+
+    def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
+        try:
+            changes = evaluate(ddl, self.table, lambda name: self.schema(ddl, name), Dialect.TIDB)
+        except NotUnderstoodError:
+            return {name: self.table(name) for name in names}
+        return {name: changes.get(name, self.table(name)) for name in names}
+
+    def after_schema(self, ddl: Ddl, before: str | None) -> str | None:
+        return evaluated_schema(ddl, before)
+
+
+def _steps(world: _World, statements: Sequence[Ddl], sources: Collection[str]) -> tuple[Step, ...]:
+    return tuple(_step(world, _as_there(world, ddl, sources)) for ddl in statements)
 
 
 def _step(world: _World, ddl: Ddl) -> Step:
     before, after = _around_schema(world, ddl) if ddl.kind.on_schema else _around_tables(world, ddl)
-    return Step(ddl.text, ddl.kind, again(ddl, before, after), before, after, ddl.context)
+    return Step(ddl.text, ddl.kind, again(ddl, before, after), before, after, ddl.context, secrets.token_hex(8))
 
 
 def _as_there(world: _World, ddl: Ddl, sources: Collection[str]) -> Ddl:
@@ -75,16 +143,15 @@ def _as_there(world: _World, ddl: Ddl, sources: Collection[str]) -> Ddl:
 
 def _around_schema(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
     key = quote_name(ddl.schema)
-    found = show_create_database(world.scratch.connection, ddl.schema)
+    found = show_create_database(world.connection, ddl.schema)
     if ddl.kind is Kind.DROP_DATABASE:
         return {key: found}, {key: None}
     if ddl.kind is Kind.ALTER_DATABASE:
         if found is None:
             raise _missing(ddl, ddl.schema)
         world.schema(ddl, ddl.schema)
-    world.scratch.run(ddl)
     before = found if ddl.kind is Kind.ALTER_DATABASE or ddl.or_replace else None
-    after = world.schemas[ddl.schema] = world.scratch.read_schema(ddl.schema)
+    after = world.schemas[ddl.schema] = world.after_schema(ddl, found)
     return {key: before}, {key: after}
 
 
@@ -98,8 +165,7 @@ def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
     else:
         _need(world, ddl)
         _refuse_taken(world, ddl)
-        world.scratch.run(ddl)
-        after = {name: world.scratch.read(name) for name in before}
+        after = world.after_tables(ddl, before)
     world.tables |= after
     return _texts(before), _texts(after)
 
@@ -121,7 +187,7 @@ def _need(world: _World, ddl: Ddl) -> None:
         if _is_made(ddl, place):
             continue
         if table is not None:
-            _load(world, table)
+            world.need(table)
         elif place.role is not Role.NEW and not ddl.table_may_be_missing:
             raise _missing(ddl, str(place.name))
 
@@ -138,11 +204,6 @@ def _refuse_taken(world: _World, ddl: Ddl) -> None:
 
 def _is_made(ddl: Ddl, place: NamePlace) -> bool:
     return ddl.kind is Kind.CREATE_TABLE and place.role is Role.OBJECT
-
-
-def _load(world: _World, table: Table) -> None:
-    if world.scratch.read(table.name) is None:
-        world.scratch.load(table)
 
 
 def _missing(ddl: Ddl, what: str) -> DdlError:

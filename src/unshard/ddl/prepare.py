@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
+from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
-from unshard.ddl.lex import Token, tokens
 from unshard.ddl.marks import check_marks
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Piece, Rules
@@ -34,6 +35,8 @@ from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import is_tidb
+from unshard.schema.lex import Token, tokens
 
 _ON_TABLE = frozenset({Kind.ALTER_TABLE, Kind.RENAME_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
 """Kinds whose first table has to be there."""
@@ -79,11 +82,18 @@ def for_target(
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
     statements: list[Ddl] = []
-    for part in to_run(found, rules):
-        for schema in _schemas_made(connection, part, tracker, changes, rules):
-            if schema.text not in {one.text for one in statements}:
-                statements.append(schema)
-        statements += _for_target(connection, part, changes, rules)
+    for piece in found:
+        for part in to_run((piece,), rules):
+            for schema in _schemas_made(connection, part, tracker, changes, rules):
+                if schema.text not in {one.text for one in statements}:
+                    statements.append(schema)
+            for there in _for_target(connection, part, changes, rules):
+                if not is_tidb(connection):
+                    statements.append(there)
+                elif piece.given:  # as a human has written it, but one change a statement
+                    statements += alter_parts(there)
+                else:
+                    statements += _in_tidbs_words(connection, part, there, tracker, changes, rules)
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
@@ -139,7 +149,10 @@ def _schemas_made(connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Ch
             create_sql = row.create_sql if row is not None else tracker.schema_sql(upstream)
             _, end = (classify_ddl(create_sql, Context()).schema_place if create_sql else None) or (0, 0)
             options = create_sql[end:] if create_sql else ""
-            yield classify_ddl(f"CREATE DATABASE IF NOT EXISTS {quote_name(target)}{options}", ddl.context)
+            made = classify_ddl(f"CREATE DATABASE IF NOT EXISTS {quote_name(target)}{options}", ddl.context)
+            yield from (
+                for_tidb(connection, made, None, create_sql, rules.collations) if is_tidb(connection) else (made,)
+            )
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tuple[Ddl, ...]:
@@ -152,13 +165,24 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tu
     if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, ddl.tables[0], rules):
         context = Context(ddl.schema, where=ddl.context.where, mariadb=ddl.context.mariadb)
         ddl = classify_ddl(created.create_sql, context)
-    elif created is not None:
+    elif created is not None and not is_tidb(connection):
         ddl = _with_upstream_charset(connection, ddl, created, rules)
     there = routed(ddl, rules.route, rules.route_schema)
     if not replaces or (there.or_replace and replaces_tables(connection)):
         return (there,)
     drop = classify_ddl(f"DROP TABLE IF EXISTS {there.tables[0].quoted}", there.context)
     return drop, without_or_replace(there)
+
+
+def _in_tidbs_words(
+    connection: Any, ddl: Ddl, there: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules
+) -> tuple[Ddl, ...]:
+    """The routed form `there` of a statement as TiDB takes it. Raises as `for_tidb`."""
+    name = ddl.tables[0] if ddl.tables else schema_row(ddl.schema)
+    upstream = tracker.get(name) or changes.get(name) if name.table and ddl.kind is not Kind.CREATE_TABLE else None
+    row = changes.get(schema_row(name.schema))
+    create_schema = row.create_sql if row is not None else tracker.schema_sql(name.schema)
+    return for_tidb(connection, there, upstream, create_schema, rules.collations)
 
 
 def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -> bool:

@@ -13,18 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unshard.ddl.lex import TokenKind, tokens
+from unshard.mysql.collations import default_collation
+from unshard.schema.lex import TokenKind, tokens
 
-_DEFAULTS = {
-    "chinese_ci": "big5 gb2312 gbk gb18030",
-    "japanese_ci": "ujis sjis cp932 eucjpms",
-    "swedish_ci": "dec8 latin1 swe7",
-    "korean_ci": "euckr",
-    "thai_ci": "tis620",
-    "turkish_ci": "latin5",
-    "english_ci": "hp8",
-}
-_DEFAULT_OF = {charset: f"{charset}_{end}" for end, charsets in _DEFAULTS.items() for charset in charsets.split()}
 _COUNTER, _NO_DEFAULT, _COLUMN_CHARSET = ["AUTO_INCREMENT", "="], ["DEFAULT", "NULL"], ["CHARACTER", "SET"]
 
 
@@ -120,7 +111,7 @@ def _of_column(parts: Sequence[str], at: int) -> tuple[str, int]:
         charset, at = parts[at + 2], at + 3
     if list(parts[at : at + 1]) == ["COLLATE"]:
         return parts[at + 1].lower(), at + 2
-    return _default_of(charset), at
+    return default_collation(charset), at
 
 
 def _of_table(parts: Sequence[str]) -> str:
@@ -129,9 +120,5 @@ def _of_table(parts: Sequence[str]) -> str:
         if parts[at] == "CHARSET" and parts[at + 1] == "=":
             if list(parts[at + 3 : at + 5]) == ["COLLATE", "="]:
                 return parts[at + 5].lower()
-            return _default_of(parts[at + 2])
+            return default_collation(parts[at + 2])
     return ""
-
-
-def _default_of(charset: str) -> str:
-    return _DEFAULT_OF.get(charset.lower(), f"{charset.lower()}_general_ci")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from unshard.ddl.lex import Token, TokenKind
+from unshard.schema.lex import Token, TokenKind
 
 _DEFINER = r"DEFINER = \S+(?: @ \S+| \( \))? "
 _MODIFIERS = rf"(?:OR REPLACE |{_DEFINER}|ALGORITHM = \S+ |SQL SECURITY \S+ |AGGREGATE )*"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.ddl.cursor import Cursor, read_table
-from unshard.ddl.lex import Token
 from unshard.ddl.statement import NamePlace, Role
+from unshard.schema.lex import Token
 
 _TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
 

@@ -2,7 +2,7 @@
 
 | statement | structures after it |
 |---|---|
-| CREATE, ALTER, RENAME, indexes | found by running it on empty copies (`scratch`) |
+| CREATE, ALTER, RENAME, indexes | found by running it on empty copies (`scratch`); with TiDB computed (`evaluate`) |
 | DROP TABLE | gone |
 | TRUNCATE | as before |
 | DROP DATABASE | its tables are gone |
@@ -17,11 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, Kind, Role
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import without_hashes
+from unshard.mysql.tidb import is_tidb
+from unshard.schema.words import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
 
@@ -113,6 +116,8 @@ class SchemaTracker:
             return dict.fromkeys(ddl.tables)
         if ddl.kind is Kind.DROP_DATABASE:
             return {name: None for name in self._tables if name.schema == ddl.schema}
+        if is_tidb(connection):
+            return self._computed(ddl)
         with open_scratch(connection, self.place) as scratch:
             if ddl.kind.on_schema:
                 return self._schema_after(scratch, ddl)
@@ -124,6 +129,25 @@ class SchemaTracker:
             if not ddl.context.mariadb:
                 found = {name: _of_mysql(table) for name, table in found.items()}
             return changes | found
+
+    def _computed(self, ddl: Ddl) -> Changes:
+        """The structures behind a statement, without a server. Raises DdlError DDL-004, DDL-037."""
+        try:
+            if ddl.kind.on_schema:
+                before = self.schema_sql(ddl.schema) if ddl.kind is Kind.ALTER_DATABASE else None
+                gone = (name for name in self._tables if ddl.or_replace and name.schema == ddl.schema)
+                made = schema_table(ddl.schema, evaluated_schema(ddl, before))
+                return {**dict.fromkeys(gone), schema_row(ddl.schema): made}
+            changes: Changes = {}
+            schema = ddl.tables[0].schema
+            if ddl.kind is Kind.CREATE_TABLE and schema_row(schema) not in self._tables:
+                create_sql = self.schema_sql(schema)
+                changes = {schema_row(schema): schema_table(schema, create_sql)} if create_sql is not None else {}
+            for _ in self._needed(ddl):
+                pass  # raises for a table that nobody knows
+            return changes | evaluate(ddl, self.get, self.schema_sql)
+        except NotUnderstoodError as error:
+            raise DdlError("DDL-037", ddl.context.where, str(error), {"statement": ddl.text}) from error
 
     def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
         """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""

@@ -141,6 +141,21 @@ DDL: dict[str, Entry] = {
         "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL"
         " sql_generate_invisible_primary_key = OFF there; then start again",
     ),
+    "DDL-037": Entry(
+        "the structure behind the statement can't be computed, as a TiDB target needs it: {statement}",
+        "run it on the target by hand, in a form that TiDB takes; give the structure behind it, "
+        "`unshard ctl binlog-schema update {task_file} DB TABLE --from-source -s {source_id}`; leave the statement "
+        "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
+    "DDL-038": Entry(
+        "TiDB has nothing for this statement: {statement}",
+        "give it in a form that TiDB takes, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; or do its "
+        "work by hand and leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
+    ),
+    "DDL-039": Entry(
+        "somebody has cancelled the DDL job on the target: {statement}",
+        "start again to run it once more; or leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",
         "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "

@@ -19,12 +19,12 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
-from unshard.ddl.lex import tokens
 from unshard.errors import ShardError, Where
 from unshard.model.shape import misfits
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.defaults import constant_defaults
+from unshard.schema.lex import tokens
 
 _LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")

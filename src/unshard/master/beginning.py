@@ -14,7 +14,7 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.retry import given_up_by
 from unshard.source.by_time import position_at
-from unshard.target.fence import fenced
+from unshard.target.fence import wait_for_earlier_ddl
 from unshard.target.forget import forget_task
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
@@ -55,7 +55,8 @@ def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:
             meta.create(connection)
             for source in sources:
                 epoch = claim(connection, meta, source).epoch
-                with fenced(connection, meta, source, epoch, tell), connection.cursor() as cursor:
+                wait_for_earlier_ddl(connection, meta, source, epoch, tell)
+                with connection.cursor() as cursor:
                     cursor.execute("BEGIN")
                     forget_source(cursor, meta, source)
                     cursor.execute("COMMIT")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from unshard.ddl.lex import Token, TokenKind, tokens
 from unshard.model.position import Location, Position
+from unshard.schema.lex import Token, TokenKind, tokens
 
 Form = dict[str, Any]
 Moved = Callable[[Location], Location]

@@ -16,11 +16,12 @@ from unshard.errors import Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
+from unshard.mysql.tidb import is_tidb
 from unshard.retry import ATTEMPTS
 from unshard.sync.ledger import Account
 from unshard.target import receipts
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint, save_checkpoint
-from unshard.target.fence import fenced
+from unshard.target.fence import fenced, wait_for_earlier_ddl
 from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
 from unshard.target.missing import forget_missing
@@ -29,6 +30,7 @@ from unshard.target.operators import Operator, load_operators, settle
 from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
 from unshard.target.retrying import on_target
 from unshard.target.stopped import Stopped, forget_stopped, save_stopped
+from unshard.target.tidb_ddl import TidbDdl
 from unshard.target.upstream import load_upstream, save_upstream
 from unshard.target.writer import writer
 
@@ -277,6 +279,12 @@ class Journal:
 
         return self.on_target(attempt, STATEMENT_SECONDS)
 
+    def jobs(self, connection: Any) -> TidbDdl | None:
+        """The DDL jobs of a TiDB target; None for another one."""
+        if not is_tidb(connection):
+            return None
+        return TidbDdl(connection, self.meta, self.source, self.epoch, self._tell)
+
     def get(self) -> Any:
         """The connection, opened where there is none."""
         if self._connection is None:
@@ -304,8 +312,7 @@ class Journal:
 
     def _wait_for_predecessors(self, connection: Any) -> None:
         """Behind this no earlier process can change a structure any more."""
-        with fenced(connection, self.meta, self.source, self.epoch, self._tell):
-            pass
+        wait_for_earlier_ddl(connection, self.meta, self.source, self.epoch, self._tell)
 
     def _tell(self, why: str) -> None:
         self.waits = why

@@ -240,7 +240,8 @@ class Statements:
         def attempt(connection: Any) -> None:
             nonlocal tried
             again, tried = tried, True
-            carry_out(connection, plan.with_done(done).intent, reach, partial(note, connection), resumed=again)
+            intent, jobs = plan.with_done(done).intent, journal.jobs(connection)
+            carry_out(connection, intent, reach, partial(note, connection), resumed=again, jobs=jobs)
 
         journal.change(attempt)
 

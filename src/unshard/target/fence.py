@@ -1,5 +1,7 @@
 """The fence of DDL, which no transaction can carry: only the owner of a source changes structures for it.
 
+So it is with MySQL and MariaDB; with TiDB each statement bears its own fence (`target.tidb_ddl`).
+
 | step | who |
 |---|---|
 | claim | raises the epoch (`target.receipts`), and only then has the source's lock (GET_LOCK) in its hands once |
@@ -23,9 +25,11 @@ import MySQLdb
 from unshard.log import logger
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
+from unshard.mysql.tidb import is_tidb
 from unshard.retry import given_up
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import hold
+from unshard.target.tidb_ddl import TidbDdl
 
 IDLE_SECONDS = 30
 """How long a session with the lock may be silent between two statements, which takes it milliseconds."""
@@ -46,6 +50,10 @@ def fenced(
     called with what it waits for, and with an empty text when it does no longer. Raises SyncError SYNC-001 where
     another process has claimed the source; MySQLdb.Error where the caller is told to give up.
     """
+    if is_tidb(connection):  # a statement there bears its own fence (`target.tidb_ddl`)
+        _check(connection, meta, source, epoch)
+        yield
+        return
     name = lock_name(meta, source)
     ((idle,),) = rows(connection, "SELECT @@session.wait_timeout")
     held = _take(connection, meta, source, epoch, name, tell)
@@ -57,6 +65,17 @@ def fenced(
             with suppress(MySQLdb.Error):  # a lost connection has lost its lock too
                 rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
                 _idle(connection, int(idle))
+
+
+def wait_for_earlier_ddl(
+    connection: Any, meta: MetaTables, source: str, epoch: int, tell: Callable[[str], None] = lambda why: None
+) -> None:
+    """Return once no process that had the source before can change a structure; behind a claim. Raises as `fenced`."""
+    if is_tidb(connection):
+        TidbDdl(connection, meta, source, epoch, tell).wait_for_earlier()
+        return
+    with fenced(connection, meta, source, epoch, tell):
+        pass
 
 
 def lock_name(meta: MetaTables, source: str) -> str:

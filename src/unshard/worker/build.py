@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from unshard.config.subtask import SubtaskConfig
+from unshard.ddl.for_tidb import upstream_structure, words_of
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.ddl.without_columns import renamed, without_columns
@@ -22,8 +23,10 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
 from unshard.mysql.structure import families, read_table, table_names
+from unshard.mysql.tidb import is_tidb
 from unshard.relay.unit import RelayUnit
 from unshard.retry import retrying
+from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
 from unshard.spark.barrier import wait
@@ -244,7 +247,11 @@ def _sync(
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
         unknown=lambda table: _as_upstream(
-            targets.get(router.route(table)), table, [one.column for one in router.extracted(table, name)]
+            targets.get(router.route(table)),
+            table,
+            [one.column for one in router.extracted(table, name)],
+            journal,
+            source,
         ),
         schema_default=lambda schema: _schema_default(source, schema),
     )
@@ -289,11 +296,22 @@ def _sync(
     )
 
 
-def _as_upstream(found: Table | None, name: TableName, extracted: Sequence[str]) -> Table | None:
-    """The target's structure under the source table's name: what an incremental task begins with."""
+def _as_upstream(
+    found: Table | None, name: TableName, extracted: Sequence[str], journal: Journal, source: Endpoint
+) -> Table | None:
+    """The target's structure under the source table's name: what an incremental task begins with.
+
+    A TiDB's does not tell all, so there the source's present structure helps out.
+    """
     if found is None:
         return None
-    return renamed(without_columns(found, extracted), name)
+    there = without_columns(found, extracted)
+    words = journal.on_target(lambda connection: words_of(connection, {}) if is_tidb(connection) else None)
+    if words is None:
+        return renamed(there, name)
+    now = _answer(source, lambda connection: read_table(connection, name))
+    dialect = Dialect.MARIADB if read_traits(source).mariadb else Dialect.MYSQL
+    return upstream_structure(there, now, name, dialect, words)
 
 
 def _newest(endpoint: Endpoint) -> Location:

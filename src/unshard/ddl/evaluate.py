@@ -1,0 +1,189 @@
+"""The structures behind a statement, computed: no server is asked.
+
+The rules are in `schema`. A statement that they do not cover raises NotUnderstoodError.
+
+| statement | structures behind it |
+|---|---|
+| CREATE TABLE | as written, with what the server adds |
+| CREATE TABLE … LIKE | the model's, without its foreign keys |
+| ALTER TABLE, CREATE INDEX, DROP INDEX | its operations applied |
+| RENAME TABLE, ALTER TABLE … RENAME | the same under the new name, with the names that were made from the old one |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from unshard.ddl.context import Context
+from unshard.ddl.cursor import tokens_of
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl, Kind
+from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.collations import collation_of
+from unshard.schema.alter import altered
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.implied import Surroundings, charset_of, complete_table
+from unshard.schema.operations import Operation
+from unshard.schema.statements import read_alter, read_create, read_index
+from unshard.schema.text import read_show_create, schema_options, to_table
+from unshard.schema.words import NotUnderstoodError
+
+Structures = dict[TableName, Table | None]
+TableOf = Callable[[TableName], Table | None]
+"""A table before the statement; None where there is none."""
+
+SchemaOf = Callable[[str], str | None]
+"""SHOW CREATE DATABASE of a schema; None where it is not known."""
+
+_FALLBACK = {
+    Dialect.MARIADB: "utf8mb4_general_ci",
+    Dialect.MYSQL: "utf8mb4_0900_ai_ci",
+    Dialect.TIDB: "utf8mb4_bin",
+}
+_OLD_DEFAULT = "latin1_swedish_ci"
+
+
+def dialect_of(context: Context) -> Dialect:
+    """The product whose log has the statement. MySQL 8 logs its default collation of utf8mb4, older ones have none."""
+    if context.mariadb:
+        return Dialect.MARIADB
+    return Dialect.MYSQL if context.default_collations else Dialect.MYSQL_5
+
+
+def surroundings(context: Context, create_schema: str | None, dialect: Dialect | None = None) -> Surroundings:
+    """Where the statement was run: its session, and the schema's SHOW CREATE DATABASE."""
+    dialect = dialect or dialect_of(context)
+    defaults = {}
+    for number in context.default_collations:
+        name = collation_of(number)
+        defaults[charset_of(name)] = name
+    around = Surroundings(dialect, "", defaults, context.explicit_defaults_for_timestamp is not False)
+    return replace(around, collation=_schema_collation(context, create_schema, around))
+
+
+def _schema_collation(context: Context, create_schema: str | None, around: Surroundings) -> str:
+    if create_schema is not None:
+        charset, collation = schema_options(create_schema)
+        # SHOW CREATE DATABASE leaves out the server's own default collation of a set, not the session's
+        if charset:
+            return collation or Surroundings(
+                around.dialect, default_collations=_own_defaults(around)
+            ).default_collation(charset)
+    if context.collation_server:
+        return collation_of(context.collation_server)
+    return _FALLBACK.get(around.dialect, _OLD_DEFAULT)
+
+
+def _own_defaults(around: Surroundings) -> dict[str, str]:
+    if around.dialect is Dialect.TIDB:
+        return {charset: f"{charset}_bin" for charset in ("utf8mb4", "utf8mb3", "latin1", "ascii")}
+    return {"utf8mb4": "utf8mb4_0900_ai_ci"} if around.dialect is Dialect.MYSQL else {}
+
+
+def definition_of(table: Table, dialect: Dialect) -> TableDefinition:
+    """A table's definition, from its SHOW CREATE TABLE. Raises NotUnderstoodError."""
+    read = read_show_create(table.create_sql, dialect)
+    around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
+    return complete_table(read, table.name.table, around)
+
+
+def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect | None = None) -> Structures:
+    """Every table that the statement touches, as it is behind it; None for one that is gone. Pure.
+
+    For CREATE TABLE, ALTER TABLE, RENAME TABLE, CREATE INDEX and DROP INDEX. `dialect` is that of the server that the
+    tables are of, where it is not the one that has logged the statement. Raises NotUnderstoodError.
+    """
+    dialect = dialect or dialect_of(ddl.context)
+    if ddl.kind is Kind.CREATE_TABLE:
+        return _created(ddl, dialect, table_of, schema_of)
+    if ddl.kind is Kind.RENAME_TABLE:
+        return _renamed(ddl, dialect, table_of)
+    if ddl.kind not in (Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX):
+        raise NotUnderstoodError(f"{ddl.kind} is not followed")
+    name = ddl.tables[0]
+    table = table_of(name)
+    if table is None:
+        if ddl.table_may_be_missing:
+            return {}
+        raise NotUnderstoodError(f"the structure of {name} is not known")
+    if {"EXCHANGE"} & ddl.actions:
+        return {}
+    around = surroundings(ddl.context, schema_of(name.schema), dialect)
+    behind = altered(definition_of(table, dialect), operations(ddl), name.table, around)
+    pairs = renames(ddl)
+    if not pairs:
+        return {name: to_table(behind, name, dialect)}
+    new = pairs[0][1]
+    return {name: None, new: to_table(_with_own_names(behind, name, new), new, dialect)}
+
+
+def operations(ddl: Ddl) -> tuple[Operation, ...]:
+    """What an ALTER TABLE, CREATE INDEX or DROP INDEX does to its table. Raises NotUnderstoodError."""
+    found = tokens_of(ddl.text, ddl.context)
+    if ddl.kind is not Kind.ALTER_TABLE:
+        start = next(place for place, token in enumerate(found) if token.word in ("CREATE", "DROP"))
+        return read_index(found[start:], ddl.text)
+    if ddl.parts_at is None:
+        return ()
+    return read_alter([token for token in found if token.start >= (ddl.parts_at or 0)], ddl.text)
+
+
+def created_definition(ddl: Ddl) -> TableDefinition:
+    """What a CREATE TABLE with columns says, as it is written. Raises NotUnderstoodError."""
+    behind = ddl.places[0].end
+    found = [token for token in tokens_of(ddl.text, ddl.context) if token.start >= behind]
+    return read_create(found, ddl.text)
+
+
+def _created(ddl: Ddl, dialect: Dialect, table_of: TableOf, schema_of: SchemaOf) -> Structures:
+    name = ddl.tables[0]
+    if ddl.like is not None:
+        model = table_of(ddl.like)
+        if model is None:
+            raise NotUnderstoodError(f"the structure of {ddl.like} is not known")
+        made = replace(definition_of(model, dialect), foreign_keys=())
+        return {name: to_table(_with_own_names(made, ddl.like, name), name, dialect)}
+    around = surroundings(ddl.context, schema_of(name.schema), dialect)
+    return {name: to_table(complete_table(created_definition(ddl), name.table, around), name, dialect)}
+
+
+def _renamed(ddl: Ddl, dialect: Dialect, table_of: TableOf) -> Structures:
+    changes: Structures = {}
+    for old, new in renames(ddl):
+        table = changes[old] if old in changes else table_of(old)
+        if table is None:
+            if ddl.table_may_be_missing:
+                continue
+            raise NotUnderstoodError(f"the structure of {old} is not known")
+        changes[old] = None
+        changes[new] = to_table(_with_own_names(definition_of(table, dialect), old, new), new, dialect)
+    return changes
+
+
+def _with_own_names(table: TableDefinition, old: TableName, new: TableName) -> TableDefinition:
+    """The constraints that the server named after the table get their names from the new one."""
+    own = re.compile(rf"{re.escape(old.table)}(_(?:ibfk|chk)_\d+)", re.IGNORECASE)
+
+    def moved(name: str) -> str:
+        found = own.fullmatch(name)
+        return new.table + found[1] if found else name
+
+    return replace(
+        table,
+        foreign_keys=tuple(replace(key, name=moved(key.name)) for key in table.foreign_keys),
+        checks=tuple(replace(check, name=moved(check.name)) for check in table.checks),
+    )
+
+
+def evaluated_schema(ddl: Ddl, create_sql: str | None) -> str:
+    """SHOW CREATE DATABASE behind a CREATE or ALTER DATABASE; `create_sql` is the one before. Pure."""
+    around = surroundings(ddl.context, create_sql if ddl.kind is Kind.ALTER_DATABASE else None)
+    start = ddl.schema_place[1] if ddl.schema_place else 0
+    charset, collation = schema_options(ddl.text[start:])
+    if charset and not collation:
+        collation = around.default_collation(charset)
+    collation = collation or around.collation
+    options = f"DEFAULT CHARACTER SET {charset_of(collation)} COLLATE {collation}"
+    return f"CREATE DATABASE {quote_name(ddl.schema)} /*!40100 {options} */"

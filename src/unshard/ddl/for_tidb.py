@@ -1,0 +1,174 @@
+"""Statements of the log in the words of a TiDB target: routed ones become those that TiDB takes.
+
+| statement | for TiDB |
+|---|---|
+| CREATE TABLE with columns | written anew from its definition, with nothing left to TiDB's own defaults |
+| ALTER TABLE, CREATE INDEX, DROP INDEX | its operations, in as few statements as TiDB takes them |
+| CREATE DATABASE, ALTER DATABASE | with a collation that TiDB has |
+| DROP, RENAME and TRUNCATE of a table, CREATE TABLE … LIKE | the same without words that only MariaDB knows |
+
+What a human gives in the place of a statement is not touched. The rules are those of `schema.tidb`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from unshard.ddl.context import Context
+from unshard.ddl.evaluate import (
+    created_definition,
+    definition_of,
+    dialect_of,
+    evaluated_schema,
+    operations,
+    surroundings,
+)
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl, Kind
+from unshard.errors import DdlError
+from unshard.log import logger
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import rows
+from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import tidb_version
+from unshard.mysql.tidb_collations import nearest
+from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
+from unshard.schema.implied import complete_table
+from unshard.schema.text import to_table, type_text
+from unshard.schema.tidb import (
+    NotInTidbError,
+    Translation,
+    Words,
+    alter_database,
+    create_database,
+    create_table,
+    tidb_column,
+)
+from unshard.schema.tidb_alter import alter_table
+from unshard.schema.words import NotUnderstoodError
+
+_MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "HIGH_NOT_PRECEDENCE"})
+"""Modes that decide what an expression means; TiDB's session keeps them."""
+
+
+def words_of(connection: Any, wished: Mapping[str, str]) -> Words:
+    """What the TiDB of this connection has; `wished` names collations that the user wants in the place of others."""
+    available = frozenset(str(row[0]) for row in rows(connection, "SHOW COLLATION"))
+    version = tidb_version(connection.get_server_info())
+    return Words(lambda collation: nearest(collation, available, wished), version or (7, 5, 0))
+
+
+def for_tidb(
+    connection: Any, ddl: Ddl, upstream: Table | None, create_schema: str | None, wished: Mapping[str, str]
+) -> tuple[Ddl, ...]:
+    """The statements that stand for a routed one.
+
+    `upstream` is the source's table before it, None where it makes one; `create_schema` is SHOW CREATE DATABASE of the
+    source's schema. Asks the target for its own table. Raises DdlError DDL-037 for a statement that is not understood,
+    DDL-038 for one that TiDB has nothing for.
+    """
+    try:
+        found = _translated(connection, ddl, upstream, create_schema, wished)
+    except NotUnderstoodError as error:
+        raise DdlError("DDL-037", ddl.context.where, str(error), {"statement": ddl.text}) from error
+    except NotInTidbError as error:
+        raise DdlError("DDL-038", ddl.context.where, str(error), {"statement": ddl.text}) from error
+    if found.left_out:
+        words = {"statement": ddl.text[:200], "left_out": "; ".join(found.left_out)}
+        logger("sync", source=ddl.context.where.source or "").warning("TiDB has no such thing: left out", **words)
+    context = _session(ddl.context, ddl.schema)
+    return tuple(classify_ddl(text, context) for text in found.statements)
+
+
+def _translated(
+    connection: Any, ddl: Ddl, upstream: Table | None, create_schema: str | None, wished: Mapping[str, str]
+) -> Translation:
+    around = surroundings(ddl.context, create_schema)
+    match ddl.kind:
+        case Kind.CREATE_DATABASE | Kind.ALTER_DATABASE:
+            collation = surroundings(ddl.context, evaluated_schema(ddl, create_schema)).collation
+            words = words_of(connection, wished)
+            if ddl.kind is Kind.ALTER_DATABASE:
+                return Translation((alter_database(ddl.schema, collation, words),))
+            text = create_database(ddl.schema, collation, words, if_not_exists=ddl.if_not_exists)
+            return Translation((text,))
+        case Kind.CREATE_TABLE if ddl.like is None:
+            name = ddl.tables[0]
+            made = complete_table(created_definition(ddl), name.table, around)
+            return create_table(made, name, words_of(connection, wished), if_not_exists=ddl.if_not_exists)
+        case Kind.CREATE_TABLE:
+            assert ddl.like is not None
+            unless = "IF NOT EXISTS " if ddl.if_not_exists else ""
+            return Translation((f"CREATE TABLE {unless}{ddl.tables[0].quoted} LIKE {ddl.like.quoted}",))
+        case Kind.ALTER_TABLE | Kind.CREATE_INDEX | Kind.DROP_INDEX:
+            return _altered(connection, ddl, upstream, create_schema, wished)
+        case Kind.RENAME_TABLE:
+            pairs = ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in renames(ddl))
+            return Translation((f"RENAME TABLE {pairs}",))
+        case Kind.DROP_TABLE:
+            maybe = "IF EXISTS " if ddl.table_may_be_missing else ""
+            return Translation((f"DROP TABLE {maybe}{', '.join(name.quoted for name in ddl.tables)}",))
+        case Kind.TRUNCATE_TABLE:
+            return Translation((f"TRUNCATE TABLE {ddl.tables[0].quoted}",))
+    return Translation((ddl.text,))
+
+
+def _altered(
+    connection: Any, ddl: Ddl, upstream: Table | None, create_schema: str | None, wished: Mapping[str, str]
+) -> Translation:
+    name = ddl.tables[0]
+    found = read_table(connection, name)
+    if found is None and ddl.table_may_be_missing:
+        return Translation(())
+    there = definition_of(found, Dialect.TIDB) if found is not None else None
+    dialect = dialect_of(ddl.context)
+    before = definition_of(upstream, dialect) if upstream is not None else there or TableDefinition(())
+    around = surroundings(ddl.context, create_schema)
+    made = alter_table(operations(ddl), name, before, there, around, words_of(connection, wished))
+    pairs = renames(ddl)
+    if not pairs or "EXCHANGE" in ddl.actions:
+        return made
+    (_, new), *_ = pairs
+    return replace(made, statements=(*made.statements, f"ALTER TABLE {name.quoted} RENAME TO {new.quoted}"))
+
+
+def _session(context: Context, schema: str) -> Context:
+    """The session for a statement that says everything itself: only what expressions depend on is kept."""
+    modes = ",".join(mode for mode in context.target_modes if mode in _MODES)
+    return replace(context, schema=schema, sql_mode=modes, collation_server=0, default_collations=())
+
+
+def upstream_structure(
+    there: Table, now: Table | None, name: TableName, dialect: Dialect, words: Words
+) -> Table | None:
+    """The structure that a source's table has had, told by TiDB's table and by the source's table as it is now.
+
+    For a task that begins without a copy. TiDB's collations say nothing of the source's character sets, so these are
+    the source's of now; None where the source has no such column of text. Pure.
+    """
+    mine = definition_of(there, Dialect.TIDB)
+    theirs = definition_of(now, dialect) if now is not None else TableDefinition(())
+    columns = []
+    for column in mine.columns:
+        own = theirs.column(column.name)
+        if own is not None and _is_for(own, column, words):
+            column = own
+        elif column.type.is_text and (own is None or not own.type.is_text):
+            return None
+        elif column.type.is_text and own is not None:
+            column = replace(column, charset=own.charset, collation=own.collation)
+        columns.append(column)
+    charset, collation = (theirs.charset, theirs.collation) if now is not None else (mine.charset, mine.collation)
+    made = replace(mine, columns=tuple(columns), charset=charset, collation=collation)
+    return to_table(made, name, dialect)
+
+
+def _is_for(own: ColumnDefinition, there: ColumnDefinition, words: Words) -> bool:
+    """Whether TiDB would have a column of just this type for the source's."""
+    try:
+        return type_text(tidb_column(own, words).type, Dialect.TIDB) == type_text(there.type, Dialect.TIDB)
+    except NotInTidbError:
+        return False
