@@ -1,0 +1,17 @@
+"""The grants of the tutorial are enough for a task into TiDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tutorial_grants import copied_and_followed
+from unshard.testing.tidb_server import TidbServer
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_the_grants_of_the_tutorial_are_enough(tmp_path: Path) -> None:
+    with TidbServer() as target:
+        copied_and_followed(target, tmp_path)
