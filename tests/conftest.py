@@ -10,10 +10,10 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from target_servers import new_target
 from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer
 from unshard.testing.throwaway import ThrowawayServer
-from unshard.testing.tidb_server import TidbServer
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of what is tested
@@ -59,13 +59,9 @@ def second_source() -> Iterator[MariadbServer]:
 
 @pytest.fixture(scope="session")
 def target_server() -> Iterator[ThrowawayServer]:
-    """The downstream of the run. It keeps a row binlog too: the proof of what was applied, and how often."""
-    if os.environ.get("UNSHARD_TEST_TARGET") == "tidb":
-        with TidbServer() as server:
-            yield server
-    else:
-        with MariadbServer({"gtid_domain_id": "9"}) as server:
-            yield server
+    """The downstream of the run: a MariaDB, or what UNSHARD_TEST_TARGET names."""
+    with new_target() as server:
+        yield server
 
 
 @pytest.fixture

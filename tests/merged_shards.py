@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from proof import as_applied
 from unshard.model.table import TableName
-from unshard.mysql.connection import rows
 from unshard.shard.sequence import normalised
-from unshard.testing.binlog_count import RowEvent, row_events
+from unshard.testing.applied_once import ddl_statements, not_once
+from unshard.testing.binlog_count import RowEvent, row_log
 from unshard.testing.compare import assert_equal
 from unshard.testing.throwaway import ThrowawayServer
 
@@ -46,36 +44,22 @@ class MergedShards:
 
         A row may be inserted in a form that no INSERT of a shard has: as the copy found it.
         """
-        upstream: Counter[RowEvent] = Counter()
-        for number, server in enumerate(self.sources.values(), 1):
-            for event, times in row_events(server).items():
-                if self._is_shard(event.table):
-                    upstream[self._moved(event, self._bits(number, event.table))] += times
-        upstream = as_applied(upstream)
-        downstream = as_applied(row_events(self.target, [self.merged]))
-        changes = Counter({event: times for event, times in downstream.items() if event.kind != "INSERT"})
-        against = [f"{times} times more: {event}" for event, times in (changes - upstream).items()]
-        against += [
-            f"{times} times: {event}"
-            for event, times in downstream.items()
-            if event.kind == "INSERT" and times > max(upstream[event], 1)
-        ]
-        assert not against, "\n".join(against[:20])
+        upstream = (
+            self._moved(event, self._bits(number, event.table))
+            for number, server in enumerate(self.sources.values(), 1)
+            for event in row_log(server)
+            if self._is_shard(event.table)
+        )
+        against = not_once(upstream, self.target, [self.merged], copied=True)
+        assert not against, "\n".join(against)
 
     def assert_statements(self, wanted: str, *, ordered: bool = True) -> None:
-        """The DDL of merged tables in the target's binlog: just these statements, each once, in this order.
+        """The DDL of merged tables in the target: just these statements, each once, in this order.
 
         A statement may name its schema or not.
         """
-        found: list[str] = []
-        connection = self.target.connection()
-        connection.set_character_set("latin1")  # statements of other tests are of any character set
-        for log, *_ in self.target.query("SHOW BINARY LOGS"):
-            for event in rows(connection, f"SHOW BINLOG EVENTS IN '{log}'"):
-                text = str(event[5])
-                if event[2] == "Query" and self.merged.schema in text and _DDL.match(self._told(text)):
-                    found.append(self._told(text))
-        connection.close()
+        done = (text for text in ddl_statements(self.target) if self.merged.schema in text)
+        found = [self._told(text) for text in done if _DDL.match(self._told(text))]
         told = [self._told(one) for one in re.split(r";\s*(?:\n|$)", wanted) if one.strip()]
         assert found == told if ordered else sorted(found) == sorted(told), found
 

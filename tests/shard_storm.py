@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ from random_shards import RandomShards, Shard, Step
 from shard_terms import Terms
 from task_runs import TaskFiles, wait_until
 from unshard.model.table import TableName
-from unshard.testing.binlog_count import RowEvent, exactly_once, row_events
+from unshard.testing.applied_once import ddl_statements, not_once
+from unshard.testing.binlog_count import RowEvent, row_log
 from unshard.testing.throwaway import ThrowawayServer
 
 STEPS = 60
@@ -95,7 +95,7 @@ class Storm:
         return int(count)
 
     def _proof(self) -> None:
-        changes: Counter[RowEvent] = Counter()
+        log: list[RowEvent] = []
         for target, versions in self.life.versions.items():
             merged = self._merged(target)
             self._same_rows(target, merged)
@@ -103,22 +103,17 @@ class Storm:
             lacks = [version.change for version in versions[1:]]
             assert len(found) == len(lacks), "\n".join([str(merged), *lacks, "but the target has", *found])
             for source, server in self.sources.items():
-                for event, times in row_events(server, list(self.life.names[target])).items():
+                for event in row_log(server, list(self.life.names[target])):
                     if event.kind == "INSERT" and int(event.after[0]) in self.life.never:
                         continue
-                    changes[self._moved(event, source, merged)] += times
+                    log.append(self._moved(event, source, merged))
         if not self.terms.exact:
             return
-        there = row_events(self.target, [self._merged(target) for target in self.life.versions])
-        if not self.terms.mapped:
-            changes, there = (self._without_left_out(events) for events in (changes, there))
-        against = exactly_once(_split(changes), _split(there))
+        merged_tables = [self._merged(target) for target in self.life.versions]
+        left_out = set() if self.terms.mapped else {str(number) for number in self.life.left_out}
+        against = not_once(log, self.target, merged_tables, passed_over=left_out)
         assert not against, "\n".join(against)
         self._balance()
-
-    def _without_left_out(self, events: Mapping[RowEvent, int]) -> Counter[RowEvent]:
-        out = {str(number) for number in self.life.left_out}
-        return Counter({one: times for one, times in events.items() if not {*one.before[:1], *one.after[:1]} & out})
 
     def _merged(self, target: str) -> TableName:
         if target[0] != "o":
@@ -158,14 +153,11 @@ class Storm:
         return self.terms.bits(list(self.sources), shard.source, name)
 
     def _statements(self, merged: TableName) -> list[str]:
-        files = sorted(
-            p for p in self.target.data.glob(f"{self.target.options['log_bin']}.*") if p.suffix[1:].isdigit()
-        )
-        command = [*self.target.binlog_program(), "--no-defaults", "--base64-output=decode-rows", *map(str, files)]
-        text = subprocess.run(command, check=True, capture_output=True).stdout.decode("utf-8", "replace")
-        start = re.compile(r"(/\*.*?\*/|\s)*(ALTER|(CREATE|DROP)\s.*INDEX)", re.IGNORECASE)
+        start = re.compile(r"(use [^;]*;|set [^;]*;|/\*.*?\*/|\s)*(ALTER|(CREATE|DROP)\s.*INDEX)", re.IGNORECASE)
         name = re.compile(rf"[ ]{merged.schema}\.{merged.table}\b")
-        return [line for line in text.splitlines() if start.match(line) and name.search(line.replace("`", ""))]
+        return [
+            text for text in ddl_statements(self.target) if start.match(text) and name.search(text.replace("`", ""))
+        ]
 
     def _balance(self) -> None:
         for row in self.target.query(
@@ -174,15 +166,3 @@ class Storm:
         ):
             _, decoded, filtered, compacted, *applied = row
             assert decoded == filtered + compacted + sum(applied), row
-
-
-def _split(events: Iterable[RowEvent] | Counter[RowEvent]) -> Counter[RowEvent]:
-    """Changes of a key as the DELETE and the INSERT that they are written as."""
-    found: Counter[RowEvent] = Counter()
-    for event, times in Counter(events).items():
-        if event.kind == "UPDATE" and event.before[0] != event.after[0]:
-            found[RowEvent(event.table, "DELETE", event.before, ())] += times
-            found[RowEvent(event.table, "INSERT", (), event.after)] += times
-        else:
-            found[event] += times
-    return found

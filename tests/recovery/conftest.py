@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from target_servers import new_target
 from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 
@@ -19,8 +21,8 @@ def source() -> Iterator[MariadbServer]:
 
 
 @pytest.fixture(scope="module")
-def target() -> Iterator[MariadbServer]:
-    with MariadbServer({"gtid_domain_id": "9"}) as server:
+def target() -> Iterator[ThrowawayServer]:
+    with new_target() as server:
         yield server
 
 
@@ -34,7 +36,7 @@ def work(source: MariadbServer, schema: str) -> Workload:
 
 
 @pytest.fixture
-def files(work: Workload, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path) -> TaskFiles:
+def files(work: Workload, source: MariadbServer, target: ThrowawayServer, schema: str, tmp_path: Path) -> TaskFiles:
     """A task on them that compacts nothing, so that every change shows in the target's binlog."""
     syncer = {"compact": False, "batch": 20, "worker-count": 2}
     return TaskFiles(tmp_path, schema, {"s1": source}, target, (f"{schema}_1",), syncer=syncer).write()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,8 @@ from task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.shard_locks import forget_source
-from unshard.testing.binlog_count import exactly_once, row_events
+from unshard.testing.applied_once import not_once
+from unshard.testing.binlog_count import row_log
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
@@ -57,9 +57,8 @@ def change(shards: Shards, number: int) -> None:
 def assert_each_once(shards: Shards, source: MariadbServer, target: MariadbServer) -> None:
     assert shards.merged_rows() == shards.expected()
     merged = TableName(f"{shards.name}_all", "t")
-    done = row_events(source, [TableName(f"{shards.name}_s", f"t_{table}") for table in range(shards.tables)])
-    wanted = sum((Counter({replace(event, table=merged): times}) for event, times in done.items()), Counter())
-    against = exactly_once(wanted, row_events(target, [merged]))
+    log = row_log(source, [TableName(f"{shards.name}_s", f"t_{table}") for table in range(shards.tables)])
+    against = not_once((replace(event, table=merged) for event in log), target, [merged])
     assert not against, "\n".join(against)
 
 

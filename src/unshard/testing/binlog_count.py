@@ -40,11 +40,26 @@ def row_events(server: ThrowawayServer, tables: Iterable[TableName] | None = Non
 
     Reads the files of the server's data folder, so it works also after the server was killed.
     """
+    return Counter(row_log(server, tables))
+
+
+def row_log(server: ThrowawayServer, tables: Iterable[TableName] | None = None) -> Iterator[RowEvent]:
+    """The same changes in the order of the log."""
     wanted = None if tables is None else set(tables)
     files = sorted(path for path in server.data.glob(f"{server.options['log_bin']}.*") if path.suffix[1:].isdigit())
-    return Counter(
-        event for event in _events(server.binlog_program(), files) if wanted is None or event.table in wanted
-    )
+    for event in _events(server.binlog_program(), files):
+        if wanted is None or event.table in wanted:
+            yield event
+
+
+def as_applied(log: Iterable[RowEvent]) -> Iterator[RowEvent]:
+    """A change of the key, which is the first column, as the DELETE and the INSERT that it is applied as."""
+    for event in log:
+        if event.kind == "UPDATE" and event.before[0] != event.after[0]:
+            yield RowEvent(event.table, "DELETE", event.before, ())
+            yield RowEvent(event.table, "INSERT", (), event.after)
+        else:
+            yield event
 
 
 def count_by_key(events: Counter[RowEvent], key: tuple[int, ...] = (0,)) -> Counter[tuple[TableName, Kind, Image]]:

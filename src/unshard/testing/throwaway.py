@@ -49,7 +49,7 @@ class ThrowawayServer(ABC):
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-"))
         self.data = self.folder / "data"
         self.options = {**self.defaults, **(options or {})}
-        self._place = _reserved()
+        self._place = reserved()
         self.port = int(self._place.getsockname()[1])
         self._process: GuardedProcess | None = None
         # sparse: a server may have reserved much more for its log than it has written
@@ -239,7 +239,7 @@ def as_user() -> list[str]:
     return ["--user=root"] if os.geteuid() == 0 else []
 
 
-def _reserved() -> socket.socket:
+def reserved() -> socket.socket:
     """A socket that keeps a port from everybody but a server that is told of it, also while that one is down.
 
     It never listens, so that connections are refused meanwhile. A server binds a port beside such a socket where both

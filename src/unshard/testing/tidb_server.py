@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from unshard.testing.programs import MissingProgramError
-from unshard.testing.throwaway import ThrowawayServer, made_once
+from unshard.testing.throwaway import ThrowawayServer, made_once, reserved
 
 _CHECKOUT = Path(__file__).parents[3]
 _VARIABLES = {
@@ -24,8 +24,16 @@ _VARIABLES = {
     "tidb_txn_commit_batch_size": str(1 << 30),
     "tidb_enable_auto_analyze": "OFF",
     "tidb_enable_telemetry": "OFF",
+    "tidb_gc_enable": "OFF",
 }
-"""Global variables of the data folder that every server begins with."""
+"""Global variables of the data folder that every server begins with. All versions of all rows stay: see
+`testing.tidb_history`.
+"""
+_SAFE_POINT = (
+    "INSERT INTO mysql.tidb (VARIABLE_NAME, VARIABLE_VALUE, COMMENT)"
+    " VALUES ('tikv_gc_safe_point', '20200101-00:00:00 +0000', '')"
+)
+"""From when on versions are kept. Without it no session may read as of an earlier moment (`tidb_snapshot`)."""
 
 
 def tidb_program() -> Path:
@@ -40,10 +48,11 @@ def tidb_program() -> Path:
 
 
 class TidbServer(ThrowawayServer):
-    """A TiDB. Boots in a fifth of a second. Without a binlog.
+    """A TiDB. Boots in a fifth of a second. Without a binlog: `testing.tidb_history` tells what was done to its rows.
 
     Options are items of TiDB's configuration file, those of a section with a dot (`performance.max-txn-ttl`). What
-    TiDB keeps as global variables is set by SQL.
+    TiDB keeps as global variables is set by SQL. `status_port` answers TiDB's HTTP requests, unless the option
+    `status.report-status` is `false`.
     """
 
     product = "TiDB"
@@ -54,14 +63,24 @@ class TidbServer(ThrowawayServer):
         "log.level": '"warn"',
         "log.slow-query-file": '""',
         "instance.tidb_enable_slow_log": "false",
-        "status.report-status": "false",
+        "status.report-status": "true",
         "performance.stats-lease": '"0s"',
     }
+
+    def __init__(self, options: Mapping[str, str] | None = None, *, start: bool = True) -> None:
+        self._status_place = reserved()
+        self.status_port = int(self._status_place.getsockname()[1])
+        super().__init__(options, start=start)
+
+    def close(self) -> None:
+        """End it and remove its data. Idempotent."""
+        super().close()
+        self._status_place.close()
 
     def _template(self) -> Path:
         program = tidb_program()
         at_first = {name: value for name, value in self.options.items() if name.endswith("on_first_bootstrap")}
-        text = json.dumps([program.stat().st_size, int(program.stat().st_mtime), _VARIABLES, at_first])
+        text = json.dumps([program.stat().st_size, int(program.stat().st_mtime), _VARIABLES, _SAFE_POINT, at_first])
         name = f"tidb-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
         return made_once(name, lambda fresh: _bootstrap(fresh, {**self.defaults, **at_first}))
 
@@ -74,6 +93,8 @@ class TidbServer(ThrowawayServer):
             "temp-dir": json.dumps(str(self.folder / "temp")),
             "tmp-storage-path": json.dumps(str(self.folder / "temp")),
             "log.file.filename": json.dumps(str(self._log)),
+            "status.status-host": '"127.0.0.1"',
+            "status.status-port": self.status_port,
         }
         sections: dict[str, list[str]] = {}
         for name, value in (own | dict(self.options)).items():
@@ -98,7 +119,7 @@ class _Fresh(TidbServer):
 def _bootstrap(fresh: Path, options: Mapping[str, str]) -> None:
     """Fill an empty folder with the data of a TiDB that no user ever worked with. Raises ServerBootError."""
     with _Fresh(options) as server:
-        server.run(*(f"SET GLOBAL {name} = '{value}'" for name, value in _VARIABLES.items()))
+        server.run(*(f"SET GLOBAL {name} = '{value}'" for name, value in _VARIABLES.items()), _SAFE_POINT)
         server.stop()
         for path in server.data.iterdir():
             shutil.move(path, fresh / path.name)
