@@ -25,7 +25,7 @@ demo: setup ## two sources with live writes, merged into one target, and the pro
 test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
 	@$(PYTEST) $(TESTS)
 
-test-mysql: setup ## the tests with a real MySQL and a newer MariaDB, which it fetches into .servers/ first
+test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches into .servers/ first
 	@tools/test-servers mysql
 	@$(PYTEST) tests/mysql_server
 

@@ -1,4 +1,4 @@
-"""The real MySQL servers of this folder's tests, and a newer MariaDB; `make test-mysql` fetches them."""
+"""The real MySQL servers of this folder's tests, a newer MariaDB, and older ones; `make test-mysql` fetches them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
+from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
 
 
 @pytest.fixture(scope="session")
@@ -34,4 +35,25 @@ def mysql_target() -> Iterator[MysqlServer]:
 def other_mariadb() -> Iterator[OtherMariadbServer]:
     """A MariaDB that is newer than the one installed here."""
     with OtherMariadbServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_56() -> Iterator[Mysql56Server]:
+    """A MySQL 5.6: no JSON, no generated columns, no row metadata beside the types."""
+    with Mysql56Server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_80() -> Iterator[Mysql80Server]:
+    """A MySQL 8.0."""
+    with Mysql80Server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def old_mariadb() -> Iterator[OldMariadbServer]:
+    """A MariaDB 10.2: no system versioning, no invisible columns, no row metadata beside the types."""
+    with OldMariadbServer() as server:
         yield server

@@ -13,6 +13,7 @@ import pytest
 from task_runs import wait_until
 from unshard.testing import mysql_server
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog, server_tree
+from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
 from unshard.testing.programs import MissingProgramError
 from unshard.testing.servers import ServerBootError
 from unshard.testing.throwaway import ThrowawayServer
@@ -28,7 +29,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("kind", [MysqlServer, OtherMariadbServer])
+@pytest.mark.parametrize("kind", [MysqlServer, OtherMariadbServer, Mysql80Server, Mysql56Server, OldMariadbServer])
 def test_data_and_port_outlive_a_kill_and_a_stop(kind: type[ThrowawayServer]) -> None:
     with kind() as server:
         port = server.port
@@ -48,7 +49,7 @@ def test_data_and_port_outlive_a_kill_and_a_stop(kind: type[ThrowawayServer]) ->
 def test_a_mysql_boots_without_making_its_data_once_one_has(
     mysql_source: MysqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mysql_server, "_initialize", lambda command, fresh: pytest.fail("made again"))
+    monkeypatch.setattr(mysql_server, "initialize", lambda command, fresh: pytest.fail("made again"))
     with MysqlServer({"binlog_row_metadata": "FULL"}) as server:
         ((metadata, uuid),) = server.query("SELECT @@binlog_row_metadata, @@server_uuid")
         assert metadata == "FULL"

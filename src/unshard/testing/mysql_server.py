@@ -1,14 +1,16 @@
 """Throwaway servers that this machine has not installed: a real MySQL, and another MariaDB than Debian's own.
 
 They come from a folder tree into which packages were unpacked (`tools/test-servers`). The programs run with the
-libraries of that tree, through its own loader, so they need neither to be installed nor a chroot.
+libraries of that tree, through its own loader where it has one, so they need neither to be installed nor a chroot.
+`older_servers` has those of releases that are out of support.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,23 +19,28 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.throwaway import LoggingServer, ServerBootError, as_user, made_once
 
 _CHECKOUT = Path(__file__).parents[3]
+_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 
 def server_tree(name: str) -> Path:
-    """The tree of unpacked packages called `mysql` or `mariadb`.
+    """The tree of unpacked packages called `mysql`, `mariadb`, `mysql-5.6` and so on.
 
-    It is `.servers/<name>` in the checkout, or what the environment variable UNSHARD_MYSQL_ROOT or
-    UNSHARD_MARIADB_ROOT says. Raises MissingProgramError when nothing is there.
+    It is `.servers/<name>` in the checkout, or what the environment variable UNSHARD_MYSQL_ROOT,
+    UNSHARD_MYSQL_5_6_ROOT and so on says. Raises MissingProgramError when nothing is there.
     """
-    tree = Path(os.environ.get(f"UNSHARD_{name.upper()}_ROOT") or _CHECKOUT / ".servers" / name)
+    variable = f"UNSHARD_{re.sub('[-.]', '_', name).upper()}_ROOT"
+    tree = Path(os.environ.get(variable) or _CHECKOUT / ".servers" / name)
     if not (tree / "usr").is_dir():
         raise MissingProgramError(f"{name} is not in {tree}: run tools/test-servers, or `make test-mysql`")
     return tree
 
 
 def unpacked(tree: Path, name: str) -> list[str]:
-    """How a program of the tree is run here: its loader, its libraries, the program; arguments may follow."""
-    (loader,) = {path.resolve() for path in tree.glob("usr/lib*/ld-linux*.so.*")}
+    """How a program of the tree is run here: its loader, its libraries, the program; arguments may follow.
+
+    A tree without a C library runs with the system's loader.
+    """
+    (loader,) = {path.resolve() for path in tree.glob("usr/lib*/ld-linux*.so.*")} or {_LOADER}
     libraries = ":".join(str(path) for path in tree.glob("usr/lib/*-linux-gnu*") if path.is_dir())
     found = next((path for folder in ("sbin", "bin") if (path := tree / "usr" / folder / name).exists()), None)
     if found is None:
@@ -75,7 +82,7 @@ class MysqlServer(LoggingServer):
 
     def _template(self) -> Path:
         command = self._command()
-        return made_once(f"mysql-{_version(command)}", lambda fresh: _initialize(command, fresh))
+        return made_once(f"mysql-{version_of(command)}", lambda fresh: initialize(command, fresh))
 
 
 class OtherMariadbServer(MariadbServer):
@@ -90,15 +97,16 @@ class OtherMariadbServer(MariadbServer):
 
     def _template(self) -> Path:
         command = self._command()
-        return made_once(f"mariadb-{_version(command)}", lambda fresh: _bootstrap(command, fresh))
+        return made_once(f"mariadb-{version_of(command)}", lambda fresh: _bootstrap(command, fresh))
 
 
-def _version(command: list[str]) -> str:
+def version_of(command: list[str]) -> str:
+    """The version that a server's command tells, as part of a folder's name."""
     told = subprocess.run([*command[:4], "--version"], capture_output=True, text=True, check=True).stdout
     return "".join(letter if letter.isalnum() else "-" for letter in told.split("Ver ")[-1].split()[0])
 
 
-def _initialize(command: list[str], fresh: Path) -> None:
+def initialize(command: list[str], fresh: Path) -> None:
     """Fill an empty data folder, root without a password at 127.0.0.1 too. Raises ServerBootError."""
     users = fresh.with_name(f"{fresh.name}.sql")
     users.write_text("CREATE USER root@'127.0.0.1';\nGRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n")
@@ -114,12 +122,15 @@ def _bootstrap(command: list[str], fresh: Path) -> None:
     """What `mariadb-install-db` does, from the SQL files of the tree. Raises ServerBootError."""
     share = server_tree("mariadb") / "usr/share/mariadb"
     names = ("mariadb_system_tables.sql", "mariadb_performance_tables.sql", "mariadb_system_tables_data.sql")
-    parts = [(share / name).read_text() for name in names]
     root = "REPLACE INTO global_priv VALUES ('127.0.0.1', 'root', '{\"access\": 18446744073709551615}');"
-    sql = "\n".join(["USE mysql;", *parts, root, ""])
+    run_bootstrap(command, fresh, [*((share / name).read_text() for name in names), root])
+
+
+def run_bootstrap(command: list[str], fresh: Path, parts: Iterable[str], log_size: str = "16M") -> None:
+    """Fill an empty data folder by SQL that is run in the schema `mysql`. Raises ServerBootError."""
     (fresh / "mysql").mkdir()
-    switches = ["--bootstrap", f"--datadir={fresh}", "--innodb-log-file-size=16M", "--skip-name-resolve"]
-    _made([*command, *switches, *as_user()], sql)
+    switches = ["--bootstrap", f"--datadir={fresh}", f"--innodb-log-file-size={log_size}", "--skip-name-resolve"]
+    _made([*command, *switches, *as_user()], "\n".join(["USE mysql;", *parts, ""]))
 
 
 def _made(command: list[str], text: str = "") -> None:
