@@ -72,6 +72,7 @@ def run_task(
             console.print("starting Spark", highlight=False)
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
                 engine.session(task.spark)
+                engine.warm()
             listen()  # pyspark has put a handler of its own into place
         texts = Texts(text_of(task_path), tuple(map(text_of, source_paths)))
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)

@@ -37,6 +37,14 @@ class Engine:
         """
         Thread(target=self._begin, args=(wanted,), name="spark ahead", daemon=True).start()
 
+    def warm(self) -> None:
+        """Start the Python processes of the session's jobs while its first job is prepared, in a thread of its own.
+
+        Called once the session is there. What fails is logged: the first job meets it too.
+        """
+        assert self._session is not None
+        Thread(target=_warmed, args=(self._session,), name="spark warm", daemon=True).start()
+
     def session(self, wanted: SparkConfig) -> Session:
         """The session, begun as `wanted` says where it is the first, and anew where Spark itself has ended.
 
@@ -79,11 +87,19 @@ class Engine:
                 if self._asked_for:
                     return
                 session = self._get(wanted)
-            warm(session)
         except UnshardError as error:
             logger("worker").warning("Spark is not there ahead", **error.to_dict())
         else:
-            logger("worker").info("Spark is there ahead")
+            _warmed(session)
+
+
+def _warmed(session: Session) -> None:
+    try:
+        warm(session)
+    except UnshardError as error:
+        logger("worker").warning("Spark is not there ahead", **error.to_dict())
+    else:
+        logger("worker").info("Spark is there ahead")
 
 
 def _told(config: SparkConfig) -> str:
