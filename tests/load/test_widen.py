@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unshard.errors import ShardError, Where
+from unshard.load.creation import AsWritten
 from unshard.load.widen import widen
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
@@ -28,7 +29,8 @@ def widened(server: MariadbServer, schema: str, there: str, copy: str, *dropped:
     target = made(server, TableName(schema, "target"), there)
     source = made(server, TableName(schema, "source"), copy)
     with server.connection() as connection:
-        changed = widen(connection, target, source, {"b"}, dropped, Where("s1"))
+        mine, its = AsWritten("", "s1").sides(source, target)
+        changed = widen(connection, its, mine, {"b"}, dropped, Where("s1"))
         found = read_table(connection, target.name)
     assert found is not None
     assert changed is (found != target)

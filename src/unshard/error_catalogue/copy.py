@@ -127,4 +127,10 @@ LOAD: dict[str, Entry] = {
         " start again: the load goes on, and the shards' DDL adds the key where they have it in the end. Else make the"
         " values differ in the source, and begin anew",
     ),
+    "LOAD-023": Entry(
+        "TiDB has nothing for a part of the source's table, and the target is one: {statement}",
+        "create the table on the target by hand, with other things in the place of what the cause names, and resume;"
+        " what is there is taken as it is. Or change that part in the source, or leave the table out"
+        " (`ignore-tables` under `block-allow-list:`), and start again",
+    ),
 }

@@ -35,7 +35,7 @@ def created_name(sql: str) -> tuple[str | None, str]:
 
 def create_database(sql: str, name: str) -> str:
     """The CREATE DATABASE for another name, only where there is none of it."""
-    return f"CREATE DATABASE IF NOT EXISTS {quote_name(name)}{sql[_end(sql) :]}"
+    return f"CREATE DATABASE IF NOT EXISTS {quote_name(name)}{sql[created_end(sql) :]}"
 
 
 def create_table(sql: str, source_schema: str, target: TableName, route: Callable[[TableName], TableName]) -> str:
@@ -57,7 +57,7 @@ def create_table(sql: str, source_schema: str, target: TableName, route: Callabl
         schema = _bare(found["schema"]) if found["schema"] else source_schema
         return found["head"] + route(TableName(schema, _bare(found["name"]))).quoted
 
-    return f"CREATE TABLE IF NOT EXISTS {target.quoted}{_REFERENCES.sub(reference, sql[_end(sql) :])}"
+    return f"CREATE TABLE IF NOT EXISTS {target.quoted}{_REFERENCES.sub(reference, sql[created_end(sql) :])}"
 
 
 def without_counter(sql: str) -> str:
@@ -77,7 +77,8 @@ def _with_transactions(sql: str) -> str:
     return f"{sql[: engine.start(1)]}InnoDB{own}{by}{_OF_A_PARTITION.sub('InnoDB', partitions)}"
 
 
-def _end(sql: str) -> int:
+def created_end(sql: str) -> int:
+    """Where the name ends of what a CREATE DATABASE or TABLE creates. Raises ValueError for others."""
     found = _CREATE.match(sql)
     if found is None:
         raise ValueError(f"no CREATE DATABASE or TABLE: {sql[:80]}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +12,7 @@ import MySQLdb
 from unshard.ddl.ahead import Copied
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
-from unshard.load.create_sql import create_database, create_table
+from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
 from unshard.load.widen import widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
@@ -23,8 +22,6 @@ from unshard.source.snapshot import next_counter
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, Extracted, constants, with_constants
 
-Route = Callable[[TableName], TableName]
-_LOCK_SECONDS = 60
 _SCHEMA = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
 _TABLES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
 _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 4161})
@@ -59,68 +56,125 @@ class Way:
         return hashlib.sha256(repr((str(self.target), written)).encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A table of the dump, and what the rules make of it."""
+
+    table: SourceTable
+    target: TableName
+    extracted: tuple[Extracted, ...]
+    mapping: ColumnMapping | None
+    where: Where
+
+
 def prepare(
-    connection: Any, contents: Contents, rules: Rules, scratch_schema: str, source: str
+    open_session: OpenSession, contents: Contents, rules: Rules, creation: Creation, source: str
 ) -> dict[TableName, Way]:
     """Create what the target lacks and check what it has; by source table how its rows are written.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
-    table doesn't fit, LOAD-011 where the target can't create what the source has; ConfigError CONFIG-010, CONFIG-017;
-    ShardError SHARD-029 for tables that are to be alike, and are not.
+    table doesn't fit, LOAD-011 and LOAD-023 where the target can't have what the source has; ConfigError CONFIG-010,
+    CONFIG-017; ShardError SHARD-029 for tables that are to be alike, and are not.
     """
-    found: dict[TableName, Way] = {}
-    there_before = _Listing(connection)
-    used = ""
-    firsts: dict[tuple[TableName, int], Table] = {}
     copied = rules.copied
     oldest_first = sorted(contents.tables, key=lambda table: copied.count(table.name))
-    names = [table.name for table in oldest_first]
-    asked = [(rules.route(name), rules.extracted(name), rules.mapping_for(name)) for name in names]
-    for table, (target, extracted, mapping) in zip(oldest_first, asked, strict=True):
-        where = Where(source, str(table.name))
-        statement = contents.databases.get(table.name.schema, "CREATE DATABASE `unnamed`")
-        if not there_before.has_schema(target.schema):
-            _create(connection, create_database(statement, target.schema), f"database {target.schema}", where)
-        if table.structure is None:
-            used = ""  # its description uses the scratch schema
-        structure = table.structure or _described(connection, table, scratch_schema, source)
+    planned = [
+        _Planned(
+            table,
+            rules.route(table.name),
+            rules.extracted(table.name),
+            rules.mapping_for(table.name),
+            Where(source, str(table.name)),
+        )
+        for table in oldest_first
+    ]
+    with open_session() as connection:
+        there_before = _Listing(connection)
+        for one in planned:
+            _make_schema(connection, there_before, contents, creation, one)
+        structures = {
+            one.table.name: one.table.structure or creation.structure(connection, one.table) for one in planned
+        }
         if rules.alike:
-            first = firsts.setdefault((target, copied.count(table.name)), structure)
-            _refuse_unlike(first, structure, target, where)
-        if used != target.schema:
-            rows(connection, f"USE {quote_name(target.schema)}")
-            used = target.schema
-        there = read_table(connection, target) if extracted or there_before.has(target) else None
-        added = constants(extracted, structure, target, there, where)
-        if there is None:
-            text = create_table(table.create_sql, table.name.schema, target, rules.route)
-            _create(connection, text, f"table {target}", where)
-            there = read_table(connection, target)
-        if there is not None and target in copied.ahead:
-            there = _widened(connection, target, with_constants(structure, added), copied, where)
-        faults = misfits(with_constants(structure, added), there) if there else ["it is gone again"]
-        if faults or there is None:
-            values = {"target": str(target), "faults": "; ".join(faults)}
-            raise LoadError("LOAD-004", where, values=values)
-        settled = mapping.settled(structure, there) if mapping is not None else None
-        found[table.name] = Way(structure, target, settled, added)
+            _refuse_unlike(planned, structures, copied)
+        known = _make_tables(open_session, there_before, planned, structures, rules.route, creation)
+        found: dict[TableName, Way] = {}
+        for one in planned:
+            structure, target = structures[one.table.name], one.target
+            there = known[target]
+            added = constants(one.extracted, structure, target, there, one.where)
+            if there is not None and target in copied.ahead:
+                there = _widened(connection, target, with_constants(structure, added), copied, creation, one.where)
+                known[target] = there
+            faults = misfits(with_constants(structure, added), there) if there else ["it is gone again"]
+            if faults or there is None:
+                values = {"target": str(target), "faults": "; ".join(faults)}
+                raise LoadError("LOAD-004", one.where, values=values)
+            settled = one.mapping.settled(structure, there) if one.mapping is not None else None
+            found[one.table.name] = Way(structure, target, settled, added)
     return found
 
 
-def _refuse_unlike(one: Table, other: Table, target: TableName, where: Where) -> None:
+def _make_schema(
+    connection: Any, there_before: _Listing, contents: Contents, creation: Creation, one: _Planned
+) -> None:
+    if not there_before.has_schema(one.target.schema):
+        statement = contents.databases.get(one.table.name.schema, "CREATE DATABASE `unnamed`")
+        text = creation.database(statement, one.target.schema)
+        _create(connection, text, f"database {one.target.schema}", one.where)
+
+
+def _make_tables(
+    open_session: OpenSession,
+    there_before: _Listing,
+    planned: Sequence[_Planned],
+    structures: Mapping[TableName, Table],
+    route: Route,
+    creation: Creation,
+) -> dict[TableName, Table | None]:
+    """Create the tables that are not there, several at once; by name what the target has then."""
+    groups: dict[TableName, list[_Planned]] = {}
+    for one in planned:
+        groups.setdefault(one.target, []).append(one)
+
+    def make(connection: Any, target: TableName) -> Table | None:
+        first, *_ = group = groups[target]
+        there = read_table(connection, target) if first.extracted or there_before.has(target) else None
+        if there is None:
+            constants(first.extracted, structures[first.table.name], target, None, first.where)
+            counter = max((one.table.counter or 0 for one in group), default=0)
+            text = creation.table(first.table, target, route, counter, first.where)
+            rows(connection, f"USE {quote_name(target.schema)}")
+            _create(connection, text, f"table {target}", first.where)
+            there = read_table(connection, target)
+        return there
+
+    return dict(zip(groups, each(open_session, make, list(groups), creation.at_once), strict=True))
+
+
+def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, Table], copied: Copied) -> None:
     """Raises ShardError SHARD-029 where columns differ; their order may."""
-    first, second = ({(c.name.lower(), c.definition, c.nullable) for c in table.columns} for table in (one, other))
-    if first != second:
-        names = ", ".join(sorted({name for name, *_ in first ^ second}))
-        why = f"the copy of {one.name} differs in {names}, and no DDL that the log tells of made it so"
-        raise ShardError("SHARD-029", where, values={"target": str(target), "why": why})
+    firsts: dict[tuple[TableName, int], Table] = {}
+    for one in planned:
+        other = structures[one.table.name]
+        first = firsts.setdefault((one.target, copied.count(other.name)), other)
+        mine, its = ({(c.name.lower(), c.definition, c.nullable) for c in table.columns} for table in (first, other))
+        if mine != its:
+            names = ", ".join(sorted({name for name, *_ in mine ^ its}))
+            why = f"the copy of {first.name} differs in {names}, and no DDL that the log tells of made it so"
+            raise ShardError("SHARD-029", one.where, values={"target": str(one.target), "why": why})
 
 
-def _widened(connection: Any, target: TableName, copy: Table, copied: Copied, where: Where) -> Table | None:
+def _widened(
+    connection: Any, target: TableName, copy: Table, copied: Copied, creation: Creation, where: Where
+) -> Table | None:
     """The target's table, with what the copy needs; sources do so one after the other."""
-    with _named_lock(connection, f"unshard:{target}"[:64]):
+    with named_lock(connection, f"unshard:{target}"[:64]):
         there = read_table(connection, target)
-        if there is None or not widen(connection, there, copy, *copied.columns(copy.name), where):
+        if there is None:
+            return None
+        mine, its = creation.sides(copy, there)
+        if not widen(connection, its, mine, *copied.columns(copy.name), where):
             return there
         return read_table(connection, target)
 
@@ -168,29 +222,6 @@ def raise_counters(connection: Any, contents: Contents, route: Route) -> None:
     for target, counter in wanted.items():
         if (next_counter(connection, target) or 0) >= counter:
             continue
-        with _named_lock(connection, f"unshard:{target}"[:64]):
+        with named_lock(connection, f"unshard:{target}"[:64]):
             if (next_counter(connection, target) or 0) < counter:
                 rows(connection, f"ALTER TABLE {target.quoted} AUTO_INCREMENT = {counter}")
-
-
-def _described(connection: Any, table: SourceTable, schema: str, source: str) -> Table:
-    """The structure behind a CREATE TABLE text: the server makes an empty copy in the meta schema and tells."""
-    copy = TableName(schema, f"unshard_shape_{source}"[:64])
-    with _named_lock(connection, f"unshard:{copy}"[:64]):
-        rows(connection, f"USE {quote_name(schema)}")
-        rows(connection, f"DROP TABLE IF EXISTS {copy.quoted}")
-        rows(connection, create_table(table.create_sql, table.name.schema, copy, lambda name: name))
-        found = read_table(connection, copy)
-        rows(connection, f"DROP TABLE {copy.quoted}")
-    if found is None:
-        raise LoadError("LOAD-001", Where(source, str(table.name)), values={"fault": "its CREATE TABLE makes no table"})
-    return Table(table.name, found.columns, found.indexes, table.create_sql, found.foreign_keys)
-
-
-@contextmanager
-def _named_lock(connection: Any, name: str) -> Iterator[None]:
-    rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS))
-    try:
-        yield
-    finally:
-        rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))

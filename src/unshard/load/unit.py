@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ from unshard.dump.unit import RunTasks
 from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
+from unshard.load.creation import Route, creation_for
 from unshard.load.duplicates import unlike_keys
 from unshard.load.foreign import read_foreign
-from unshard.load.structure import Route, Rules, Way, prepare, raise_counters
+from unshard.load.structure import Rules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
@@ -65,6 +68,7 @@ class LoadUnit:
 
     `route` gives a source table's name in the target, `mapping_for` its column mapping, `extracted` what of its names
     goes along. Files of tables that `allow` keeps out are passed over. `alike`: as in `load.structure.Rules`.
+    `collations` are those that a TiDB target is to have in the place of others.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class LoadUnit:
         extracted: Callable[[TableName], tuple[Extracted, ...]] = lambda name: (),
         allow: BlockAllowList | None = None,
         alike: bool = False,
+        collations: Mapping[str, str] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
@@ -85,6 +90,7 @@ class LoadUnit:
         self._rules = Rules(route, mapping_for, extracted, alike)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
+        self._collations = collations or {}
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
         self._rows_before: int | None = None
@@ -131,8 +137,9 @@ class LoadUnit:
                 return None
             contents = allowed(open_contents(self._settings.directory), self._allow)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
-            with copied_tables(connection, (table.create_sql for table in contents.tables)):
-                ways = prepare(connection, contents, self._rules, self._tables.schema, self._tables.source)
+            source = self._tables.source
+            creation = creation_for(connection, self._tables.schema, source, self._collations)
+            ways = prepare(partial(self._creating, contents), contents, self._rules, creation, source)
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
@@ -140,6 +147,14 @@ class LoadUnit:
             epoch = self._tables.take_over(connection, contents.identity, files)
             self._rows_before = self._result(connection).rows
             return contents, ways, epoch
+
+    @contextmanager
+    def _creating(self, contents: Contents) -> Iterator[Any]:
+        """A session that creates tables."""
+        with session(self._endpoint, "target") as connection:
+            _prepare_session(connection)
+            with copied_tables(connection, (table.create_sql for table in contents.tables)):
+                yield connection
 
     def _finish(self) -> LoadResult:
         """Check that nothing is left, carry the counters over, note the end. May be repeated."""

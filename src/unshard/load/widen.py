@@ -14,69 +14,79 @@ Everything else stops the task (SHARD-029). Columns of text need one character s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from unshard.errors import ShardError, Where
 from unshard.model.shape import misfits
-from unshard.model.table import Column, Table, TableName
+from unshard.model.table import Column, Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.defaults import constant_defaults
 from unshard.schema.lex import tokens
 
-_LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A table, and by its columns what an ALTER TABLE of the target says of each behind its name."""
+
+    table: Table
+    lines: Mapping[str, str]
+
+    def line(self, column: Column) -> str:
+        return f"{quote_name(column.name)} {self.lines[column.name]}"
+
+    def fills_alike(self, column: Column) -> bool:
+        """Whether a row that is written without the column gets what ADD COLUMN gives it later."""
+        renewed = "ON UPDATE" in self.lines[column.name].upper()
+        return column.name in constant_defaults(self.table) and not renewed and not column.auto_increment
+
+
 def widen(
-    connection: Any, there: Table, copy: Table, added: Collection[str], dropped: Collection[str], where: Where
+    connection: Any, there: Side, copy: Side, added: Collection[str], dropped: Collection[str], where: Where
 ) -> bool:
     """Let the target's table take the rows of a copy, as it is `there`; whether it was changed.
 
     `copy` has the columns of the target's that names fill too. `added`, `dropped`: the columns, in lower case, that
     the copy has got and lost by its DDL. Raises ShardError SHARD-029.
     """
-    mine = {column.name.lower(): column for column in copy.columns if not column.generated}
-    theirs = {column.name.lower(): column for column in there.columns}
+    mine = {column.name.lower(): column for column in copy.table.columns if not column.generated}
+    theirs = {column.name.lower(): column for column in there.table.columns}
     changes, faults = [], []
     for name, column in mine.items():
         other = theirs.get(name)
-        line = _line(copy, column)
         if other is None:
+            line = copy.line(column)
             changes.append(f"ADD COLUMN {line if name in added else _nullable(line)}")
-            faults += [_filled(column)] if name in added and not _fills_alike(copy, column) else []
+            faults += [_filled(column)] if name in added and not copy.fills_alike(column) else []
         elif column.charset != other.charset and other.charset != "utf8mb4":
             faults.append(f"column {column.name} is {column.charset}, in the target {other.charset}")
         elif _is_wider(column, other):
+            line = copy.line(column)
             changes.append(f"MODIFY COLUMN {line if not other.nullable else _nullable(line)}")
         elif column.nullable and not other.nullable:
-            changes.append(f"MODIFY COLUMN {_nullable(_line(there, other))}")
+            changes.append(f"MODIFY COLUMN {_nullable(there.line(other))}")
     for name, other in theirs.items():
-        if name in mine or other.generated or any(one.name.lower() == name for one in copy.columns):
+        if name in mine or other.generated or any(one.name.lower() == name for one in copy.table.columns):
             continue
         if name in dropped:
             needs = not (other.nullable or other.has_default)
-            changes += [f"MODIFY COLUMN {_nullable(_line(there, other))}"] if needs else []
-        elif not _fills_alike(there, other):
+            changes += [f"MODIFY COLUMN {_nullable(there.line(other))}"] if needs else []
+        elif not there.fills_alike(other):
             faults.append(_filled(other))
+    target = there.table.name
     if faults:
-        raise ShardError("SHARD-029", where, values={"target": str(there.name), "why": "; ".join(faults)})
+        raise ShardError("SHARD-029", where, values={"target": str(target), "why": "; ".join(faults)})
     if changes:
-        rows(connection, f"ALTER TABLE {there.name.quoted} {', '.join(changes)}")
+        rows(connection, f"ALTER TABLE {target.quoted} {', '.join(changes)}")
     return bool(changes)
 
 
 def _filled(column: Column) -> str:
     return f"column {column.name} {column.definition} can't be filled in rows that get it later"
-
-
-def _line(table: Table, column: Column) -> str:
-    """The column as SHOW CREATE TABLE writes it."""
-    return next(
-        f"`{name}` {rest}" for name, rest in _LINE.findall(table.create_sql) if name.replace("``", "`") == column.name
-    )
 
 
 def _nullable(line: str) -> str:
@@ -86,12 +96,6 @@ def _nullable(line: str) -> str:
         if (one.word, other.word) == ("NOT", "NULL"):
             return line[: one.start] + line[other.start :]
     return line
-
-
-def _fills_alike(table: Table, column: Column) -> bool:
-    """Whether a row that is written without the column gets what ADD COLUMN gives it later."""
-    renewed = "ON UPDATE" in _line(table, column).upper()
-    return column.name in constant_defaults(table) and not renewed and not column.auto_increment
 
 
 def _is_wider(column: Column, other: Column) -> bool:

@@ -1,0 +1,197 @@
+"""How a target gets the schemas and tables of the source, and structures that a dump of another tool leaves open.
+
+| target | CREATE statement | the structure behind a bare CREATE TABLE |
+|---|---|---|
+| MySQL, MariaDB | as the source's server wrote it, under another name | an empty copy in the meta-schema tells |
+| TiDB | written anew from its definition, by `schema.tidb` | computed |
+
+A DDL on TiDB waits until every server of the cluster knows of it, so there several are run at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any, Protocol, TypeVar
+
+from unshard.ddl.evaluate import definition_of
+from unshard.ddl.for_tidb import words_of
+from unshard.errors import LoadError, Where
+from unshard.load.contents import SourceTable
+from unshard.load.create_sql import create_database, create_table, created_end
+from unshard.load.widen import Side
+from unshard.log import logger
+from unshard.model.table import Table, TableName, quote_name
+from unshard.mysql.collations import default_collation
+from unshard.mysql.connection import rows
+from unshard.mysql.defaults import column_lines
+from unshard.mysql.structure import read_table
+from unshard.mysql.tidb import is_tidb
+from unshard.schema import tidb
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.text import column_text, schema_options, to_table
+from unshard.schema.tidb import NotInTidbError, Words
+from unshard.schema.words import NotUnderstoodError
+
+Route = Callable[[TableName], TableName]
+OpenSession = Callable[[], AbstractContextManager[Any]]
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+_LOCK_SECONDS = 60
+_WRITTEN = Dialect.MARIADB
+"""Reads the SHOW CREATE TABLE of any source: what MySQL would mean by it in other ways, it says in full."""
+
+
+class Creation(Protocol):
+    """What creates on one kind of target. `at_once`: how many of its statements are best run at a time."""
+
+    @property
+    def at_once(self) -> int: ...
+
+    def database(self, statement: str, name: str) -> str:
+        """The source's CREATE DATABASE for another name, only where there is none of it."""
+
+    def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
+        """CREATE TABLE, only where there is none of it, whose foreign keys follow their tables' routes.
+
+        `counter` is its next AUTO_INCREMENT value. Raises LoadError LOAD-023.
+        """
+
+    def structure(self, connection: Any, table: SourceTable) -> Table:
+        """The source's table behind its CREATE TABLE. Raises LoadError."""
+
+    def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
+        """A table of the source as the target would have it, and the one that the target has, for `load.widen`."""
+
+
+def creation_for(connection: Any, scratch_schema: str, source: str, wished: Mapping[str, str]) -> Creation:
+    """What creates on that target. `wished` names collations that a TiDB is to have in the place of others."""
+    if is_tidb(connection):
+        return ForTidb(words_of(connection, wished), source)
+    return AsWritten(scratch_schema, source)
+
+
+@dataclass(frozen=True, slots=True)
+class AsWritten:
+    """For MySQL and MariaDB."""
+
+    scratch_schema: str
+    source: str
+    at_once: int = 1
+
+    def database(self, statement: str, name: str) -> str:
+        return create_database(statement, name)
+
+    def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
+        return create_table(table.create_sql, table.name.schema, target, route)
+
+    def structure(self, connection: Any, table: SourceTable) -> Table:
+        copy = TableName(self.scratch_schema, f"unshard_shape_{self.source}"[:64])
+        with named_lock(connection, f"unshard:{copy}"[:64]):
+            rows(connection, f"USE {quote_name(copy.schema)}")
+            rows(connection, f"DROP TABLE IF EXISTS {copy.quoted}")
+            rows(connection, create_table(table.create_sql, table.name.schema, copy, lambda name: name))
+            found = read_table(connection, copy)
+            rows(connection, f"DROP TABLE {copy.quoted}")
+        if found is None:
+            place = Where(self.source, str(table.name))
+            raise LoadError("LOAD-001", place, values={"fault": "its CREATE TABLE makes no table"})
+        return Table(table.name, found.columns, found.indexes, table.create_sql, found.foreign_keys)
+
+    def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
+        return Side(copy, column_lines(copy.create_sql)), Side(there, column_lines(there.create_sql))
+
+
+@dataclass(frozen=True, slots=True)
+class ForTidb:
+    """For TiDB, which is asked nothing."""
+
+    words: Words
+    source: str
+    at_once: int = 8
+
+    def database(self, statement: str, name: str) -> str:
+        charset, collation = schema_options(statement[created_end(statement) :])
+        if not charset:
+            return create_database(statement, name)
+        return tidb.create_database(name, collation or default_collation(charset), self.words, if_not_exists=True)
+
+    def table(self, table: SourceTable, target: TableName, route: Route, counter: int | None, where: Where) -> str:
+        text = create_table(table.create_sql, table.name.schema, target, route)
+        try:
+            definition = replace(_definition(target, text), counter=str(counter or ""))
+            made = tidb.create_table(definition, target, self.words, if_not_exists=True)
+        except (NotInTidbError, NotUnderstoodError) as error:
+            raise LoadError("LOAD-023", where, str(error), {"statement": text}) from error
+        if made.left_out:
+            told = {"table": str(target), "left_out": "; ".join(made.left_out)}
+            logger("load", source=self.source).warning("TiDB has no such thing: left out", **told)
+        (statement,) = made.statements
+        return statement
+
+    def structure(self, connection: Any, table: SourceTable) -> Table:
+        try:
+            return to_table(_definition(table.name, table.create_sql), table.name, _WRITTEN)
+        except NotUnderstoodError as error:
+            place = Where(self.source, str(table.name))
+            raise LoadError("LOAD-023", place, str(error), {"statement": table.create_sql}) from error
+
+    def sides(self, copy: Table, there: Table) -> tuple[Side, Side]:
+        """Both in TiDB's words; what the target has is written anew, for SHOW CREATE TABLE does not escape members."""
+        made = tidb.tidb_table(_definition(copy.name, copy.create_sql), self.words, [])
+        shown = to_table(made, copy.name, Dialect.TIDB)
+        known = {column.name for column in made.columns}
+        filled = tuple(column for column in copy.columns if column.name not in known and not column.period)
+        whole = replace(shown, columns=(*shown.columns, *filled))
+        return Side(whole, _lines(made)), Side(there, _lines(definition_of(there, Dialect.TIDB)))
+
+
+def _lines(table: TableDefinition) -> Mapping[str, str]:
+    """By column what stands behind its name, with its own character set: that of the other table may be another."""
+    bare = TableDefinition(())
+    return {
+        column.name: column_text(column, bare, Dialect.TIDB).removeprefix(quote_name(column.name)).lstrip()
+        for column in table.columns
+    }
+
+
+def _definition(name: TableName, create_sql: str) -> TableDefinition:
+    return definition_of(Table(name, (), create_sql=create_sql), _WRITTEN)
+
+
+@contextmanager
+def named_lock(connection: Any, name: str) -> Iterator[None]:
+    """Sources of one target do what follows one after the other."""
+    rows(connection, "SELECT GET_LOCK(%s, %s)", (name, _LOCK_SECONDS))
+    try:
+        yield
+    finally:
+        rows(connection, "SELECT RELEASE_LOCK(%s)", (name,))
+
+
+def each(
+    open_session: OpenSession, work: Callable[[Any, Item], Made], items: Sequence[Item], at_once: int
+) -> list[Made]:
+    """What `work` makes of each item, on so many sessions at a time. The first error of one ends the others."""
+    ended = Event()
+    made: list[list[Made]] = [[] for _ in range(min(at_once, len(items)))]
+
+    def run(number: int) -> None:
+        try:
+            with open_session() as connection:
+                for item in items[number :: len(made)]:
+                    if ended.is_set():
+                        return
+                    made[number].append(work(connection, item))
+        except BaseException:
+            ended.set()
+            raise
+
+    with ThreadPoolExecutor(max(len(made), 1), "create") as pool:
+        for one in [pool.submit(run, number) for number in range(len(made))]:
+            one.result()
+    return [made[number % len(made)][number // len(made)] for number in range(len(items))]
