@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 3
+TARGET = mariadb
 PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
@@ -19,8 +20,9 @@ setup: $(VENV)/.kernels $(VENV)/.class-archive ## system packages, .venv with pi
 
 build: setup ## compile the kernels that changed
 
-demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal
-	@$(BIN)/unshard demo
+demo: setup ## two sources with live writes, merged into one target, and the proof that both are equal; TARGET=tidb
+	@test $(TARGET) != tidb || tools/test-servers tidb
+	@$(BIN)/unshard demo --target $(TARGET)
 
 test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
 	@$(PYTEST) $(TESTS)

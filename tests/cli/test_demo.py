@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-import re
+import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
+from unshard.cli.demo.applied import AppliedCounts
 from unshard.cli.demo.proof import Proof, Sum
 from unshard.cli.demo.receipts import OpenBatch
 from unshard.model.position import Position
-
-COMMAND = [sys.executable, "-m", "unshard", "demo", "--rows", "200", "--seconds", "2"]
-FOLDER = re.compile(r"/\S*unshard-demo-\w+")
-
-
-def command_lines_with(text: str) -> list[str]:
-    """The command lines and working folders of all processes that speak of `text`."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                line = (process / "cmdline").read_text() + str((process / "cwd").readlink())
-            except OSError:
-                continue  # gone meanwhile
-            if text in line:
-                found.append(line)
-    return found
 
 
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.recovery
 def test_the_demo_kills_goes_on_and_proves_it() -> None:
-    done = subprocess.run(COMMAND, capture_output=True, timeout=480, check=False)
-    text = done.stdout.decode("ascii")
-    assert done.returncode == 0, text
-    assert "SIGKILL to all" in text
-    assert "EQUAL, ONCE" in text
-    assert len(re.findall(r"\| equal +\|$", text, re.MULTILINE)) == 9
-    open_batches = re.findall(r"batch (\d+) of (source-\d) open: (\d+) of its (\d+) chunks", text)
-    assert any(int(applied) > 0 for _, _, applied, _ in open_batches), text
-    chunks = re.search(r"([\d,]+) chunks with their receipt", text)
-    assert chunks is not None
-    assert int(chunks[1].replace(",", "")) >= sum(int(whole) for *_, whole in open_batches) > 0
-    folder = FOLDER.search(text)
-    assert folder is not None
-    assert not Path(folder[0]).exists()
-    assert command_lines_with(folder[0]) == []
+    assert "In the target's own binlog stand" in assert_demo_proves()
 
 
 @pytest.mark.server
@@ -84,30 +54,34 @@ def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
     assert not Path(folder).exists()
 
 
-def proof(**changed: object) -> Proof:
-    values: dict[str, object] = {
-        "shards": (),
-        "merged": Sum(0, 0),
-        "chunks": 2,
-        "chunks_twice": 0,
-        "versions": 2,
-        "versions_twice": 0,
-        "deletes": 1,
-        "deletes_twice": 0,
-        "chunks_of": {},
-    }
-    return Proof(**{**values, **changed})  # type: ignore[arg-type]
+@pytest.mark.server
+def test_a_target_whose_program_is_missing_ends_the_demo_with_what_to_do(tmp_path: Path) -> None:
+    environment = {**os.environ, "UNSHARD_TIDB_ROOT": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [*COMMAND, "--target", "tidb"], capture_output=True, text=True, timeout=120, check=False, env=environment
+    )
+    assert done.returncode == 1
+    assert f"FAILED: TiDB's server is not there: {tmp_path}/tidb-server. `tools/test-servers tidb`" in done.stdout
+    assert "UNSHARD_TIDB_ROOT" in done.stdout
+    assert done.stderr == ""
+    assert not list(tmp_path.glob("unshard-demo-*"))
 
 
-@pytest.mark.parametrize("figure", ["chunks_twice", "versions_twice", "deletes_twice"])
+def applied(**changed: int) -> AppliedCounts:
+    counts = {"chunks": 2, "versions": 2, "deletes": 1}
+    counts |= dict.fromkeys(("chunks_twice", "versions_twice", "deletes_twice", "without_receipt"), 0)
+    return AppliedCounts("the record", **(counts | changed), chunks_of={})
+
+
+@pytest.mark.parametrize("figure", ["chunks_twice", "versions_twice", "deletes_twice", "without_receipt"])
 def test_anything_twice_is_not_once(figure: str) -> None:
-    assert proof().once
-    assert not proof(**{figure: 1}).once
+    assert applied().once
+    assert not applied(**{figure: 1}).once
 
 
 def test_other_rows_in_the_target_are_not_equal() -> None:
-    assert proof().equal
-    assert not proof(merged=Sum(1, 5)).equal
+    assert Proof((), Sum(0, 0), applied()).equal
+    assert not Proof((), Sum(1, 5), applied()).equal
 
 
 @pytest.mark.parametrize(("chunks", "halfway"), [((0, 0), False), ((1, 0), True), ((1, 2), False), ((), False)])

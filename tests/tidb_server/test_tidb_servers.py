@@ -94,5 +94,5 @@ def test_a_server_that_cannot_start_says_why() -> None:
 
 def test_a_program_that_is_not_there_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UNSHARD_TIDB_ROOT", str(tmp_path))
-    with pytest.raises(MissingProgramError, match="make test-tidb"):
+    with pytest.raises(MissingProgramError, match="tools/test-servers tidb"):
         tidb_program()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -226,13 +226,14 @@ def worker(
 
 @app.command()
 def demo(
+    target: Annotated[Literal["mariadb", "tidb"], typer.Option(help="Which server is copied into.")] = "mariadb",
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
     seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,
 ) -> None:
     """Show the main job on throwaway servers: two sources, eight shards, one merged table, one SIGKILL."""
     from unshard.cli.demo import run_demo
 
-    guarded(lambda: run_demo(Console(), rows=rows, seconds=seconds))
+    guarded(lambda: run_demo(Console(), target=target, rows=rows, seconds=seconds))
 
 
 app.add_typer(ctl, name="ctl")

@@ -19,6 +19,10 @@ from unshard.testing.programs import MissingProgramError
 from unshard.testing.throwaway import ThrowawayServer, made_once, reserved
 
 _CHECKOUT = Path(__file__).parents[3]
+_HOW_TO_BUILD = (
+    "`tools/test-servers tidb`, in a checkout of Unshard's sources, builds it with Go into .servers/tidb, in some"
+    " minutes; the environment variable UNSHARD_TIDB_ROOT names a folder somewhere else that has tidb-server"
+)
 _VARIABLES = {
     "tidb_enable_1pc": "ON",
     "tidb_txn_commit_batch_size": str(1 << 30),
@@ -43,7 +47,7 @@ def tidb_program() -> Path:
     """
     found = Path(os.environ.get("UNSHARD_TIDB_ROOT") or _CHECKOUT / ".servers" / "tidb") / "tidb-server"
     if not found.is_file():
-        raise MissingProgramError(f"TiDB is not in {found}: run tools/test-servers, or `make test-tidb`")
+        raise MissingProgramError(f"TiDB's server is not there: {found}. {_HOW_TO_BUILD}")
     return found
 
 

@@ -9,7 +9,7 @@ import MySQLdb
 
 from unshard.cli.demo.scene import META, TASK
 from unshard.model.position import Position
-from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 _NOT_YET = frozenset({1146, 1049})  # no such table, no such schema
 _OPEN = f"""
@@ -39,7 +39,7 @@ class OpenBatch:
 class Watch:
     """A connection to the target that looks at the meta tables. Closed at the end of a `with` block."""
 
-    def __init__(self, target: MariadbServer) -> None:
+    def __init__(self, target: ThrowawayServer) -> None:
         self._connection = target.connection()
 
     def __enter__(self) -> Watch:

@@ -10,16 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
+from typing import Literal
 
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer
+from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
 
 TASK = "demo"
 META = "dm_meta"
 MERGED = TableName("shop", "orders")
 _PLAN = WorkPlan("shop", schemas=2, tables=2, table="orders", threads=1, large_rows=100, disjoint_ids=False)
+Product = Literal["mariadb", "tidb"]
 _WRITE_SECONDS, _REST_SECONDS = 0.03, 0.17
 
 _SOURCE = """source-id: source-{number}
@@ -88,7 +92,8 @@ class Scene:
     The folder stays if `keep` is set: somebody will want to read the logs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, product: Product) -> None:
+        self._product = product
         self.folder = Path(tempfile.mkdtemp(prefix="unshard-demo-"))
         self.keep = False
         self.sources: tuple[MariadbServer, ...] = ()
@@ -108,16 +113,22 @@ class Scene:
             self.stop_writers()
 
     def boot(self) -> None:
-        """Start the servers, all at once."""
-        options = ({"gtid_domain_id": "1"}, {"gtid_domain_id": "2"}, {"gtid_domain_id": "9"})
-        servers = [self._stack.enter_context(MariadbServer(option, start=False)) for option in options]
+        """Start the servers, all at once. Raises MissingProgramError."""
+        self.sources = tuple(
+            self._stack.enter_context(MariadbServer({"gtid_domain_id": number}, start=False)) for number in "12"
+        )
+        self.target = self._stack.enter_context(self._new_target())
+        servers = (*self.sources, self.target)
         with ThreadPoolExecutor(len(servers)) as pool:
-            list(pool.map(MariadbServer.start, servers))
-        *sources, self.target = servers
-        self.sources = tuple(sources)
+            list(pool.map(ThrowawayServer.start, servers))
         self.workloads = tuple(
             Workload(server, replace(_PLAN, seed=seed)) for seed, server in enumerate(self.sources, 1)
         )
+
+    def _new_target(self) -> ThrowawayServer:
+        if self._product == "tidb":
+            return TidbServer(start=False)
+        return MariadbServer({"gtid_domain_id": "9"}, start=False)
 
     def fill(self, rows: int) -> None:
         """Create the shards and put rows in."""

@@ -12,9 +12,11 @@ from rich.console import Console
 from unshard.cli.demo.child import Child
 from unshard.cli.demo.proof import prove
 from unshard.cli.demo.receipts import OpenBatch, Watch
-from unshard.cli.demo.scene import Scene
+from unshard.cli.demo.scene import Product, Scene
 from unshard.cli.demo.telling import act, say, tell_proof
 from unshard.model.position import Position
+from unshard.testing.programs import MissingProgramError
+from unshard.testing.throwaway import ServerBootError
 
 PATIENCE_SECONDS = 180.0
 STOP_SECONDS = 60.0
@@ -27,16 +29,17 @@ class DemoFailed(Exception):
     """The demo did not come to what it wants to show; the text says where it stood."""
 
 
-def run_demo(console: Console, *, rows: int, seconds: int) -> None:
+def run_demo(console: Console, *, target: Product, rows: int, seconds: int) -> None:
     """Play the demo and print it. Raises typer.Exit with code 1 when anything is not equal or not applied once.
 
     Args:
+        target: the server that is copied into.
         rows: rows in each of the eight shards before the copy.
         seconds: how long the writers go on after the copy.
     """
     terminated = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with Scene() as scene:
+        with Scene(target) as scene:
             try:
                 passed = _play(console, scene, rows, seconds)
             except DemoFailed as failure:
@@ -45,6 +48,9 @@ def run_demo(console: Console, *, rows: int, seconds: int) -> None:
             if not passed:
                 scene.keep = True
                 say(console, f"logs and files are left in {scene.folder}")
+    except (MissingProgramError, ServerBootError) as error:
+        say(console, f"FAILED: {error}")
+        passed = False
     except KeyboardInterrupt:
         say(console, "interrupted; servers and child processes are gone")
         raise typer.Exit(130) from None
@@ -58,6 +64,8 @@ def _play(console: Console, scene: Scene, rows: int, seconds: int) -> bool:
     begun = time.monotonic()
     act(console, "Two sources and a target start, in folders that go with the demo")
     scene.boot()
+    servers = (*scene.sources, scene.target)
+    say(console, f"  {', '.join(f'{server.product} on port {server.port}' for server in servers)}")
     scene.fill(rows)
     for shard in scene.shards():
         say(console, f"  {shard.source}  {shard.name}  {rows:,} rows")
@@ -83,7 +91,7 @@ def _play(console: Console, scene: Scene, rows: int, seconds: int) -> bool:
             child.kill()
     if code != 0:
         raise DemoFailed(f"after Ctrl-C the exit code is {code}, not 0")
-    act(console, "Source against target, and the target's own binlog")
+    act(console, "Source against target, and what the target's own record tells")
     proof = prove(scene.shards(), scene.target)
     tell_proof(console, proof, open_batches)
     say(console, f"{time.monotonic() - begun:.0f} seconds in all")

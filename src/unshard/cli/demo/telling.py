@@ -22,7 +22,7 @@ def say(console: Console, line: str) -> None:
 
 
 def tell_proof(console: Console, proof: Proof, killed: list[OpenBatch]) -> None:
-    """The table, what the kill did, what the binlog holds, the verdict."""
+    """The table, what the kill did, what the target's record holds, the verdict."""
     console.print(_table(console, proof), highlight=False)
     for batch in killed:
         done, left = sum(batch.chunks), chunks_left(proof, batch)
@@ -31,10 +31,13 @@ def tell_proof(console: Console, proof: Proof, killed: list[OpenBatch]) -> None:
             f"The kill left batch {batch.batch_id} of {batch.source} open: {done} of its {done + left} chunks were"
             f" applied. The next run applied {left} chunks.",
         )
-    say(console, "In the target's own binlog stand")
-    say(console, f"  {proof.chunks:,} chunks with their receipt, {_twice(proof.chunks_twice)}")
-    say(console, f"  {proof.versions:,} row versions inserted or updated, {_twice(proof.versions_twice)}")
-    say(console, f"  {proof.deletes:,} deletes, {_twice(proof.deletes_twice)}")
+    applied = proof.applied
+    say(console, f"In {applied.record} stand")
+    say(console, f"  {applied.chunks:,} chunks with their receipt, {_twice(applied.chunks_twice)}")
+    say(console, f"  {applied.versions:,} row versions inserted or updated, {_twice(applied.versions_twice)}")
+    say(console, f"  {applied.deletes:,} deletes, {_twice(applied.deletes_twice)}")
+    if applied.without_receipt:
+        say(console, f"  {applied.without_receipt:,} OF THESE IN TRANSACTIONS WITHOUT A RECEIPT")
     say(console, f"{'EQUAL' if proof.equal else 'NOT EQUAL'}, {'ONCE' if proof.once else 'NOT ONCE'}")
 
 

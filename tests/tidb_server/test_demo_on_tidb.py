@@ -1,0 +1,15 @@
+"""The demo with a TiDB as its target."""
+
+from __future__ import annotations
+
+import pytest
+
+from demo_run import assert_demo_proves
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+
+def test_the_demo_kills_goes_on_and_proves_it_into_tidb() -> None:
+    text = assert_demo_proves("--target", "tidb")
+    assert "TiDB on port" in text
+    assert "In the row versions that the target keeps stand" in text
