@@ -39,7 +39,7 @@ def test_a_schema_that_others_share_in_the_target_is_not_dropped(
         error = run.error()
         run.crew.errors.clear()
     assert isinstance(error, SyncError)
-    assert error.code == "SYNC-011"
+    assert error.code == "SYNC-074"
     assert "kept" in str(error)
     assert target_server.query(f"SELECT id FROM {schema}_all.kept") == [(1,)]
 

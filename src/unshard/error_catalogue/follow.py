@@ -35,6 +35,11 @@ SYNC: dict[str, Entry] = {
         "the end of a text), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "SYNC-074": Entry(
+        "DROP DATABASE of {schema} would drop tables of {target} that other schemas of the task share",
+        "drop on the target by hand what came from this schema alone; then leave the statement out, `unshard ctl binlog"
+        " skip {task_file} -s {source_id}`, and start again",
+    ),
     "SYNC-053": Entry(
         "a single row is larger than the target takes in one transaction",
         "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"
@@ -63,9 +68,10 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-010": Entry("the target table is gone", "create it again with its rows, or remove the task's checkpoint"),
     "SYNC-011": Entry(
-        "DDL on a sharded table (several source tables merge into {target}): not supported yet",
-        "apply the change by hand on the target, and on all shards; at each shard's statement the task stops: leave it "
-        "out, `unshard ctl binlog skip {task_file} -s {source_id}`, and start again",
+        "a DDL on one of several source tables that merge into {target}, and the task has no `shard-mode` that says"
+        " when it is to be run there",
+        "set `shard-mode: pessimistic` in the task file and start the task again: it goes on from here, and runs the"
+        " statement once all of these tables have it (docs/how-to/merge-shards-with-ddl.md)",
     ),
     "SYNC-012": Entry(
         "the task has no place to start from: mode `incremental` needs a checkpoint or `meta` of the instance",

@@ -116,7 +116,7 @@ def _written(own: Rules, kept: Sequence[Piece], ends: Ends | None) -> list[str]:
 
 
 def _sharding(rules: SourceRules, own: Rules, kept: Sequence[Piece], ends: Ends) -> list[Finding]:
-    """Raises SyncError SYNC-011 as a run does without `shard-mode`."""
+    """Raises SyncError SYNC-011 or 074 as a run does without `shard-mode`."""
     if ends.pessimistic:
         if any(part.kind in COORDINATED for piece in kept for part in piece.run):
             return [Finding("sharding", TAKEN, "it waits until all tables that are merged with this one have it")]

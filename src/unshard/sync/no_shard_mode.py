@@ -39,7 +39,7 @@ def refuse_merged(ddl: Ddl, known: Collection[TableName], rules: Rules, merged: 
 def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: Rules) -> None:
     """DROP DATABASE may take only tables that came from this very schema; others may share the target's.
 
-    Raises SyncError SYNC-011.
+    Raises SyncError SYNC-074.
     """
     target = rules.route_schema(ddl.schema)
     own = {rules.route(name) for name in names if name.schema == ddl.schema and rules.allows(name)}
@@ -48,4 +48,4 @@ def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName]
     if shared:
         place = replace(ddl.context.where, table=ddl.schema)
         cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
-        raise SyncError("SYNC-011", place, cause=cause, values={"target": target})
+        raise SyncError("SYNC-074", place, cause=cause, values={"schema": ddl.schema, "target": target})

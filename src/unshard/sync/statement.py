@@ -258,7 +258,7 @@ class Statements:
         self.tables.apply(changes)
 
     def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
-        """Raises SyncError SYNC-011 where what is to be run would change tables of others too, and does not wait."""
+        """Raises SyncError SYNC-011 or 074 where what is to be run would change tables of others, and does not wait."""
         if self.sharded is not None:
             return
         for ddl in (part for piece in found for part in piece.run):
