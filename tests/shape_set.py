@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from unshard.testing.compare import assert_equal
-from unshard.testing.shapes import SHAPES, SYSBENCH, Shape
+from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, Shape
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
@@ -37,6 +37,17 @@ COMPOSITE_KEY = Shape(
     _regional,
 )
 ALL_SHAPES = {**SHAPES, "string_key": STRING_KEY, "composite_key": COMPOSITE_KEY}
+BEFORE_JSON = {
+    **ALL_SHAPES,
+    "types": replace(
+        TYPES,
+        definition=TYPES.definition.replace(", document JSON", ""),
+        columns=TYPES.columns[:-1],
+        changeable=TYPES.changeable[:-1],
+        values=lambda random: TYPES.values(random)[:-1],
+    ),
+}
+"""For a server without a type JSON, as MySQL before 5.7."""
 KEY_CHANGES = (("small", 30), ("several_tables", 10), ("key_change", 60), ("rollback", 5))
 
 

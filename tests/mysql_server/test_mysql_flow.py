@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from shape_set import ShapeSet
+from shape_set import ALL_SHAPES, BEFORE_JSON, ShapeSet
 from task_runs import TaskFiles, TaskRun, at_work, commit_more
 from unshard.testing.throwaway import ThrowawayServer
 
@@ -15,15 +15,23 @@ pytestmark = [pytest.mark.server, pytest.mark.spark]
 TRANSACTIONS = 400
 
 
-@pytest.mark.parametrize("by_gtid", [False, True], ids=["position", "gtid"])
+PAIRS = (
+    ("mysql_source", "mysql_target"),
+    ("mysql_source", "other_mariadb"),
+    ("source_server", "mysql_target"),
+    ("other_mariadb", "target_server"),
+    ("source_server", "other_mariadb"),
+    ("mysql_56", "mysql_80"),
+)
+
+
 @pytest.mark.parametrize(
-    ("source", "target"),
+    ("source", "target", "by_gtid"),
     [
-        ("mysql_source", "mysql_target"),
-        ("mysql_source", "other_mariadb"),
-        ("source_server", "mysql_target"),
-        ("other_mariadb", "target_server"),
-        ("source_server", "other_mariadb"),
+        *((source, target, by_gtid) for source, target in PAIRS for by_gtid in (False, True)),
+        ("mysql_80", "mysql_target", True),
+        ("old_mariadb", "mysql_80", False),
+        ("source_server", "old_mariadb", True),
     ],
 )
 def test_every_shape_arrives_while_writers_go_on(
@@ -37,7 +45,9 @@ def test_every_shape_arrives_while_writers_go_on(
 ) -> None:
     upstream: ThrowawayServer = request.getfixturevalue(source)
     downstream: ThrowawayServer = request.getfixturevalue(target)
-    shapes = ShapeSet.create(upstream, schema, rows=200, seed=5)
+    shapes = ShapeSet.create(
+        upstream, schema, rows=200, seed=5, shapes=BEFORE_JSON if source == "mysql_56" else ALL_SHAPES
+    )
     files = TaskFiles(
         tmp_path, schema, {"s1": upstream}, downstream, shapes.schemas, source={"enable-gtid": by_gtid}
     ).write()

@@ -32,8 +32,9 @@ def assert_both_agree(server: ThrowawayServer, schema: str, cases: Cases) -> Non
     server.run(f"DROP DATABASE {schema}")
 
 
-def test_mysql(mysql_source: MysqlServer, schema: str) -> None:
-    assert_both_agree(mysql_source, schema, COMMON)
+@pytest.mark.parametrize("server", ["mysql_source", "mysql_80", "mysql_56", "old_mariadb"])
+def test_what_all_servers_have(server: str, schema: str, request: pytest.FixtureRequest) -> None:
+    assert_both_agree(request.getfixturevalue(server), schema, COMMON)
 
 
 @pytest.mark.parametrize("cases", [COMMON, {**MARIADB, **LATE}], ids=["common", "own"])

@@ -49,7 +49,7 @@ def select(table: Table, conditions: Sequence[str] = ()) -> str:
 def _term(column: Column) -> str:
     name = quote_name(column.name)
     if column.type in _APPROXIMATE:
-        return f"CAST({name} AS DOUBLE)"
+        return f"{name} * 1e0"  # a cast that every server has, and which leaves a zero its sign
     if column.type == "decimal" and "zerofill" in column.definition:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
     # CAST ... AS BINARY would give NULL on MariaDB for a text longer than max_allowed_packet

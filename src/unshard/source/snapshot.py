@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from typing import Any
 
 from unshard.errors import DumpError, SourceError
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName, quote_name
 from unshard.mysql.connection import READ_SECONDS, Endpoint, connect
-from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify
+from unshard.mysql.flavour import Flavour, current_location, flavour_of, gtid_at, identify, version_of
 
 _PATIENT_SECONDS = 28_800
 _LOCK_WAIT_SECONDS = 60
@@ -22,6 +23,17 @@ _KINDS = "TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
 _LISTING = f"SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE {_KINDS}"
 _XA_PATIENCE_SECONDS = 20.0
 _XA_GRACE_SECONDS = 0.5
+_SINCE = {
+    Flavour.MARIADB: (
+        ("max_statement_time", "0", (10, 1, 1)),
+        ("system_versioning_asof", "DEFAULT", (10, 3, 4)),  # the rows of now, whatever the source shows others
+    ),
+    Flavour.MYSQL: (
+        ("max_execution_time", "0", (5, 7, 8)),
+        ("information_schema_stats_expiry", "0", (8, 0, 3)),
+    ),
+}
+"""What else a reader sets, by flavour, and the first version that knows the variable."""
 _COUNTER = re.compile(r" AUTO_INCREMENT=(\d+)")
 
 
@@ -39,12 +51,8 @@ def open_reader(endpoint: Endpoint, *, text: bool) -> Any:
         "wait_timeout": str(_PATIENT_SECONDS),
         "lock_wait_timeout": str(_LOCK_WAIT_SECONDS),
     }
-    if flavour_of(ask(connection, "SELECT VERSION()")[0][0]) is Flavour.MARIADB:
-        settings["max_statement_time"] = "0"
-        settings["system_versioning_asof"] = "DEFAULT"  # the rows of now, whatever the source shows others
-    else:
-        settings["max_execution_time"] = "0"
-        settings["information_schema_stats_expiry"] = "0"
+    ((version,),) = ask(connection, "SELECT VERSION()")
+    settings |= {name: value for name, value, since in _SINCE[flavour_of(version)] if version_of(version) >= since}
     assignments = ", ".join(f"@@session.{name} = {value}" for name, value in settings.items())
     ask(connection, f"SET {assignments}")
     ask(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -92,9 +100,13 @@ def _xa_commits(connection: Any) -> str:
     return ask(connection, "SHOW GLOBAL STATUS LIKE 'Com_xa_commit'")[0][1]
 
 
-def _prepared_xids(connection: Any) -> frozenset[tuple[str, ...]]:
-    """The XA transactions that are prepared; one that is being committed is among them until it is done."""
-    return frozenset(tuple(row) for row in ask(connection, "XA RECOVER FORMAT='SQL'"))
+def _prepared_xids(connection: Any) -> Counter[tuple[str, ...]]:
+    """The XA transactions that are prepared; one that is being committed is among them until it is done.
+
+    Before 10.3.3 the server sends the bytes of an xid as text, with a question mark for those that are none: two xids
+    may look the same.
+    """
+    return Counter(tuple(row) for row in ask(connection, "XA RECOVER /*M!100303 FORMAT='SQL' */"))
 
 
 def snapshot_location(snapshot: Any, plain: Any) -> Location:

@@ -186,7 +186,7 @@ def _text(column: Column) -> str:
     if column.type in _HEX or column.type in GEOMETRIES:
         return f"HEX({quoted})"
     if column.type == "float":  # as text FLOAT has six digits, as DOUBLE all that it holds
-        return f"CAST(CAST({quoted} AS DOUBLE) AS CHAR)"
+        return f"CAST({quoted} * 1e0 AS CHAR)"
     return f"CONVERT(CAST({quoted} AS CHAR) USING utf8mb4)"
 
 
