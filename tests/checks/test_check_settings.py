@@ -15,7 +15,7 @@ from unshard.checks.facts import LogFilters, SourceFacts, log_filters, read_fact
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.mysql.connection import session
-from unshard.mysql.flavour import Flavour
+from unshard.mysql.flavour import Flavour, identify
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -39,7 +39,7 @@ def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
     report = report_of(files)
     assert report.passed
     assert [(result.name, result.errors) for result in report.results if result.errors] == []
-    assert report.summary() == {"passed": True, "total": 17, "successful": 17, "failed": 0, "warning": 0}
+    assert report.summary() == {"passed": True, "total": 18, "successful": 18, "failed": 0, "warning": 0}
 
 
 def test_binlog_format(files: TaskFiles, restored: MariadbServer) -> None:
@@ -117,7 +117,7 @@ def test_binlog_filters_that_cannot_be_asked_are_told(files: TaskFiles, changed_
     (server,) = files.sources.values()
     asked = replace(server.endpoint, user=user)
     with session(asked, "source") as connection:
-        filters = log_filters(connection)
+        filters = log_filters(connection, identify(connection))
     changed_source.run(f"DROP USER {user}@'%'")
     assert "denied" in filters.fault.lower() and not filters.taken
 

@@ -11,6 +11,7 @@ import pytest
 from checked import as_user, found, mended, report_of, with_keys, with_source
 from task_runs import TaskFiles, newest
 from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.older_servers import Mysql56Server
 
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"
@@ -35,6 +36,11 @@ def revoking(mysql_source: MysqlServer) -> Iterator[MysqlServer]:
 def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
     report = report_of(files)
     assert [(result.name, result.errors) for result in report.results if result.errors] == []
+
+
+def test_a_target_that_cannot_hold_the_tasks_tables(files: TaskFiles, mysql_56: Mysql56Server) -> None:
+    (finding,) = found(replace(files, target=mysql_56), "target db version checker")
+    assert finding.severity == "fail" and "MySQL 5.6.24" in finding.short_error and "5.7.9" in finding.instruction
 
 
 def test_triggers(files: TaskFiles, mysql_target: MysqlServer, schema: str) -> None:

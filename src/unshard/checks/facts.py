@@ -26,7 +26,7 @@ from unshard.load.checkpoint import FINISHED
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
-from unshard.mysql.flavour import Server, identify
+from unshard.mysql.flavour import Server, identify, status_statement
 from unshard.mysql.grants import Grants, account
 from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
@@ -47,8 +47,6 @@ _VARIABLES = (
     "sql_generate_invisible_primary_key", "sql_require_primary_key",
 )  # fmt: skip
 _SETTINGS = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(map(repr, _VARIABLES))})"
-_NO_SUCH_STATEMENT = 1064
-_FILTERS = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")
 _ACTIONS = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
 _CASCADING = (
     "SELECT CONSTRAINT_SCHEMA, TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
@@ -245,7 +243,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     with session(end.endpoint, "source") as connection:
         everything = list_tables(connection, lambda name: True)
         cascading = frozenset(TableName(*name) for name in rows(connection, _CASCADING))
-        filters = log_filters(connection)
+        filters = log_filters(connection, end.server)
         fault = start_fault(connection, end.server, config) if fresh else None
     takes, helpers = taken(config), online_tables(config)
     listed = tuple(table for table in everything if takes(table.name))
@@ -282,19 +280,13 @@ def _if_it_answers(config: SubtaskConfig, ask: Ask) -> SourceFacts | None:
     return None
 
 
-def log_filters(connection: Any) -> LogFilters:
-    """Asked by the statement of now, else by that of older servers; which one there is, the version doesn't tell."""
-    fault = ""
-    for statement in _FILTERS:
-        try:
-            found = rows(connection, statement)
-        except MySQLdb.Error as error:
-            if error.args[0] != _NO_SUCH_STATEMENT or not fault:
-                fault = str(error.args[-1])
-            continue
-        taken, left = (tuple(filter(None, str(names).split(","))) for names in (found[0][2:4] if found else ("", "")))
-        return LogFilters(taken, left)
-    return LogFilters(fault=fault)
+def log_filters(connection: Any, server: Server) -> LogFilters:
+    try:
+        found = rows(connection, status_statement(server))
+    except MySQLdb.Error as error:
+        return LogFilters(fault=str(error.args[-1]))
+    taken, left = (tuple(filter(None, str(names).split(","))) for names in (found[0][2:4] if found else ("", "")))
+    return LogFilters(taken, left)
 
 
 def _fresh(endpoint: Endpoint, configs: Sequence[SubtaskConfig]) -> dict[str, bool]:

@@ -109,6 +109,10 @@ ITEMS: tuple[Item, ...] = (
         "target", target=privileges.target_privilege, applies="all but `dump`", worst="fail",
     ),
     Item(
+        "", "target db version checker", "the target is of a version that can hold the task's tables", "target",
+        target=server.target_version, applies="all but `dump`", worst="fail",
+    ),
+    Item(
         "", "target db writable checker", "the target lets the account write: it is no replica", "target",
         target=privileges.target_writable, applies="all but `dump`", worst="fail",
     ),

@@ -1,15 +1,18 @@
-"""Checks of the source's settings: what a binlog has to be like to be followed."""
+"""Checks of the servers' versions, and of the source's settings: what a binlog has to be like to be followed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from unshard.checks.facts import SourceFacts
+from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.mysql.flavour import Flavour
 
 _TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 2, 0), (11, 9, 0), "11.8")}
 """By flavour: the oldest version, the first that is newer than all tests, the newest that was tested."""
+
+
+_OLDEST_TARGET = {Flavour.MYSQL: ((5, 7, 9), "MySQL"), Flavour.MARIADB: ((10, 2, 7), "MariaDB")}
 
 
 def version(source: SourceFacts) -> Iterator[Finding]:
@@ -29,6 +32,20 @@ def version(source: SourceFacts) -> Iterator[Finding]:
             "warn",
             f"version {found.version_text} is newer than {tested}, the newest that was tested",
             "try the task on a copy of the server first",
+        )
+
+
+def target_version(task: TaskFacts) -> Iterator[Finding]:
+    """TiDB calls itself a MySQL of 5.7 or 8.0, and is one here."""
+    if task.target is None:
+        return
+    found = task.target.server
+    wanted, name = _OLDEST_TARGET[found.flavour]
+    if found.version < wanted:
+        yield Finding(
+            "fail",
+            f"the target is {name} {found.version_text}: it lacks the type JSON or the long keys of the task's tables",
+            f"migrate to {name} {'.'.join(map(str, wanted))} or later; a source may be older",
         )
 
 

@@ -19,6 +19,10 @@ from unshard.mysql.tidb import is_tidb
 UNKNOWN_COLLATION = frozenset({1273, 1115})
 _NOT_GRANTED = 1227
 _ADDS, _INSISTS = "sql_generate_invisible_primary_key", "sql_require_primary_key"
+_HISTORY = "system_versioning_alter_history"
+_OF_TIMESTAMPS = frozenset({"TIMESTAMP", "SELECT"})
+"""A statement without these words makes no TIMESTAMP column; `explicit_defaults_for_timestamp` is then left as it is,
+for MariaDB before 10.8 has it for the whole server alone."""
 _CHARSET_WORDS = frozenset({"CHARSET", "CHARACTER", "COLLATE"})
 _UTF8MB4_DEFAULTS = ("utf8mb4_general_ci", "utf8mb4_0900_ai_ci")
 """What MySQL can be told to take; the first is what servers took that don't log it."""
@@ -62,19 +66,18 @@ def event_session(connection: Any, context: Context, kind: Kind, statement: str)
         with _variables(connection, {**wanted, "tidb_allow_remove_auto_inc": 1}):
             yield
         return
-    if context.explicit_defaults_for_timestamp is not None:
+    words = {token.word for token in tokens_of(statement, context)}
+    if context.explicit_defaults_for_timestamp is not None and words & _OF_TIMESTAMPS:
         wanted["explicit_defaults_for_timestamp"] = int(context.explicit_defaults_for_timestamp)
     if context.sql_if_exists:
         wanted["sql_if_exists"] = 1
-    if context.mariadb and "MariaDB" in connection.get_server_info():
-        wanted["system_versioning_alter_history"] = "KEEP"  # else an ALTER of a system-versioned table is refused
     if (name := collation_name(connection, context.collation_connection)) is not None:
         wanted["collation_connection"] = name
     if kind.on_schema and context.collation_server:
         name = collation_name(connection, context.collation_server)
         if name is not None:
             wanted["collation_server"] = name
-        elif not _CHARSET_WORDS & {token.word for token in tokens_of(statement, context)}:
+        elif not _CHARSET_WORDS & words:
             values = {"statement": statement, "collation": context.collation_server}
             raise DdlError("DDL-010", context.where, values=values)
     wanted |= _own_of_target(connection, context)
@@ -116,6 +119,8 @@ def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
     there = _there(connection)
     names = [name for number in context.default_collations if (name := collation_name(connection, number))]
     wanted = _no_generated_key(there)
+    if context.mariadb and _HISTORY in there:
+        wanted[_HISTORY] = "KEEP"  # else an ALTER of a system-versioned table is refused
     if "character_set_collations" in there:  # MariaDB, which was built with others than it is set to
         wanted["character_set_collations"] = ",".join(f"{name.partition('_')[0]}={name}" for name in names)
     if "default_collation_for_utf8mb4" in there:
@@ -127,8 +132,9 @@ def _own_of_target(connection: Any, context: Context) -> dict[str, Value]:
 
 def _there(connection: Any) -> dict[str, str]:
     """Those of the variables that not every target has."""
-    names = ", ".join(map(repr, ("character_set_collations", "default_collation_for_utf8mb4", _ADDS, _INSISTS)))
-    return dict(rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})"))
+    names = ("character_set_collations", "default_collation_for_utf8mb4", _HISTORY, _ADDS, _INSISTS)
+    listed = ", ".join(map(repr, names))
+    return dict(rows(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed})"))
 
 
 def _no_generated_key(there: Mapping[str, str]) -> dict[str, Value]:
@@ -155,7 +161,7 @@ def collation_name(connection: Any, number: int) -> str | None:
 def _variables(connection: Any, wanted: Mapping[str, Value]) -> Iterator[None]:
     """Those that have another value are set and, at the end, set back: some ask for a privilege to be set at all."""
     names = [name for name in wanted if name != "timestamp"]
-    ((*found,),) = rows(connection, "SELECT " + ", ".join(f"@@session.{name}" for name in names)) if names else ((),)
+    ((*found,),) = rows(connection, "SELECT " + ", ".join(f"@@{name}" for name in names)) if names else ((),)
     before = {name: value for name, value in zip(names, found, strict=True) if value != wanted[name]}
     _set(connection, {name: value for name, value in wanted.items() if name in before or name == "timestamp"})
     try:

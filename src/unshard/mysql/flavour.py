@@ -76,7 +76,7 @@ def identify(connection: Any) -> Server:
 
 def current_location(connection: Any, server: Server) -> Location | None:
     """Where the server writes now, with the GTID set at just that place; None where the binlog is off."""
-    found = rows(connection, _status_statement(server))
+    found = rows(connection, status_statement(server))
     if not found:
         return None
     position = Position(str(found[0][0]), int(found[0][1]))
@@ -114,8 +114,8 @@ def gtid_before(connection: Any, server: Server, file: str) -> GtidSet:
     return MysqlGtidSet()
 
 
-def _status_statement(server: Server) -> str:
-    # 8.4 took the old name away, 8.2 brought the new one
+def status_statement(server: Server) -> str:
+    """The statement that tells where the binlog ends: MySQL 8.2 brought a new one, 8.4 took the old one away."""
     if server.flavour is Flavour.MYSQL and server.version >= (8, 2, 0):
         return "SHOW BINARY LOG STATUS"
     return "SHOW MASTER STATUS"
