@@ -55,7 +55,8 @@ _CHECKS_HEAD = """# Checks before the start
 *warn* is told. Each comes with what mends it. *Name* is what `ignore-checking-items` takes; `all` leaves out every one.
 Names and states are DM's, but where Unshard does what DM doesn't: MariaDB is no experiment, binlogs with a part of each
 row are followed, no account needs PROCESS, a target table that can't take the rows fails before the copy, and so do
-triggers on the target that would change rows (`target_triggers`, a name of our own).
+triggers on the target that would change rows (`target_triggers`, a name of our own). Rules that take nothing are told
+(`unmatched_rules`, of our own too).
 
 | name | printed as | what is wanted | when | at worst |
 |---|---|---|---|---|

@@ -88,7 +88,8 @@ class SourceFacts:
     """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
 
     `ghosts` are tables that online DDL is at work on, of tables that the task takes.
-    `cascading` are tables with a foreign key that changes their rows by itself.
+    `cascading` are tables with a foreign key that changes their rows by itself. `existing` are all tables of the
+    source, taken or not, but those that are at work for others.
     `copying`: with `shard-mode`, and its dump has begun: the copy brings together what differs by now, or stops.
     """
 
@@ -104,6 +105,7 @@ class SourceFacts:
     ghosts: tuple[TableName, ...] = ()
     cascading: frozenset[TableName] = frozenset()
     copying: bool = False
+    existing: frozenset[TableName] = frozenset()
 
     @property
     def name(self) -> str:
@@ -264,6 +266,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         ghosts,
         cascading,
         fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
+        frozenset(table.name for table in everything if helpers.is_real(table.name)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.checks import connections, doubled, privileges, server, shards, tables
+from unshard.checks import connections, doubled, privileges, server, shards, tables, unmatched
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.task import TaskConfig
@@ -167,6 +167,11 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "", "same upstream checker", "no two sources are one server and take the same tables of it", "target",
         target=doubled.doubled, applies="all but `dump` and `load`", worst="fail",
+    ),
+    Item(
+        "unmatched_rules", "unmatched rule checker",
+        "the task takes tables, and its lists, routes and column mappings name some that there are", "target",
+        target=unmatched.unmatched, applies="all but `dump` and `load`, before the first start", worst="fail",
     ),
     Item(
         "target_triggers", "target trigger checker", "no trigger of the target does again what the binlog holds",

@@ -1,4 +1,4 @@
-"""The names that `ignore-checking-items` takes: DM's own, and `target_triggers`."""
+"""The names that `ignore-checking-items` takes: DM's own, `target_triggers` and `unmatched_rules`."""
 
 from __future__ import annotations
 
@@ -29,4 +29,5 @@ CheckingItem = Literal[
     "downstream_table_empty",
     "primary_key",
     "target_triggers",
+    "unmatched_rules",
 ]
