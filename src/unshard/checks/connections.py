@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
+from unshard.config.subtask import SubtaskConfig
+from unshard.load.unit import CONNECTIONS_OF_A_TASK
+from unshard.mysql.tidb import tidb_version
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
 _OWN_OF_A_SOURCE = 2
@@ -24,8 +27,16 @@ def loader_connections(task: TaskFacts) -> Iterator[Finding]:
     """A connection for each file that is loaded at once, and one more for each source."""
     if task.target is None or not task.loading:
         return
-    need = sum(_at_most(config.spark.master, config.loader.pool_size) + 1 for config in task.loading)
+    need = sum(_loading(config, task.target) + 1 for config in task.loading)
     yield from _too_many(task.target, need, "load", "warn", "`pool-size` under `loaders:`")
+
+
+def _loading(config: SubtaskConfig, target: End) -> int:
+    """Connections that a load writes over: into TiDB a task of Spark has several."""
+    tasks = _at_most(config.spark.master, config.loader.pool_size)
+    if tidb_version(target.version) is None:
+        return tasks
+    return min(tasks * CONNECTIONS_OF_A_TASK, max(config.loader.pool_size, tasks))
 
 
 def _too_many(end: End, need: int, unit: str, worst: str, setting: str) -> Iterator[Finding]:

@@ -1,11 +1,13 @@
-"""The Spark task of the load: some data files, one after another, piece by piece."""
+"""The Spark task of the load: some data files, over one connection or a few, each file piece by piece."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from unshard.dump.outcome import enclose
 from unshard.dump.read import dumped_columns
@@ -32,7 +34,7 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class LoadWork:
-    """One task's files."""
+    """One task's files, and over how many connections it loads them."""
 
     endpoint: Endpoint
     tables: LoadTables
@@ -41,6 +43,7 @@ class LoadWork:
     directory: Path
     files: tuple[FileWork, ...]
     gate: Gate | None = None
+    connections: int = 1
 
 
 def load_files(payload: bytes) -> bytes:
@@ -53,16 +56,34 @@ def load_files(payload: bytes) -> bytes:
 
 
 def _load_files(work: LoadWork) -> int:
-    writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate, work.gate)
-    try:
-        for file in work.files:
-            _load_file(work, file, writer)
-    finally:
-        writer.close()
+    """Each connection takes the next file that none has. The first error ends the others behind their piece."""
+    ended = Event()
+    waiting = iter(work.files)  # `next` on it is whole for each thread
+
+    def load() -> None:
+        writer = Writer(work.endpoint, work.tables, work.epoch, work.on_duplicate, work.gate)
+        try:
+            for file in waiting:
+                _load_file(work, file, writer, ended)
+        except BaseException:
+            ended.set()
+            raise
+        finally:
+            writer.close()
+
+    if work.connections == 1:
+        load()
+        return len(work.files)
+    with ThreadPoolExecutor(work.connections, "load") as threads:
+        for one in [threads.submit(load) for _ in range(work.connections)]:
+            one.result()
     return len(work.files)
 
 
-def _load_file(work: LoadWork, file: FileWork, writer: Writer) -> None:
+def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> None:
+    """Load the file, unless `ended` is set before."""
+    if ended.is_set():
+        return
     path = work.directory / file.file.name
     way = file.way
     where = Where(work.tables.source, str(way.source.name), file=str(path))
@@ -81,6 +102,8 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer) -> None:
     verb = VERBS[work.on_duplicate]
     rewriter = Rewriter(way.target, columns, verb, way.mapping, where, way.constants)
     for piece in _pieces(path, text, state, file, rewriter):
+        if ended.is_set():
+            return
         writer.apply(piece, destination)
 
 

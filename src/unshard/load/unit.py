@@ -29,21 +29,31 @@ from unshard.load.write import SESSION, OnDuplicate
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
 from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
+from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.target.gate import Gate
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
 
+CONNECTIONS_OF_A_TASK = 4
+"""A TiDB is mostly some milliseconds away: while one connection waits for its answer, others go on. Each has a piece
+of a file in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What the user may set (`loaders.<name>`), with the limits of the target."""
+    """What the user may set (`loaders.<name>`), with the limits of the target.
+
+    `tasks` is how many files Spark loads side by side; into TiDB each task loads over several connections, up to
+    `pool_size` in all.
+    """
 
     directory: Path
     pool_size: int = 16
     on_duplicate: OnDuplicate = "error"
     gate: Gate | None = None
+    tasks: int = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,7 @@ class LoadUnit:
         self._contents: Contents | None = None
         self._files: dict[TableName, list[str]] = {}
         self._rows_before: int | None = None
+        self._is_tidb = False
 
     def run(self, copied: Copied | None = None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
@@ -137,6 +148,7 @@ class LoadUnit:
                 return None
             contents = allowed(open_contents(self._settings.directory), self._allow)
             self._files = {table.name: [file.name for file in table.files] for table in contents.tables}
+            self._is_tidb = is_tidb(connection)
             source = self._tables.source
             creation = creation_for(connection, self._tables.schema, source, self._collations)
             ways = prepare(partial(self._creating, contents), contents, self._rules, creation, source)
@@ -170,7 +182,8 @@ class LoadUnit:
 
     def _load(self, contents: Contents, ways: dict[TableName, Way], epoch: int) -> None:
         files = [FileWork(file, ways[table.name]) for table in contents.tables for file in table.files]
-        dealt = shares(files, [work.file.size for work in files], self._settings.pool_size)
+        dealt = shares(files, [work.file.size for work in files], min(self._settings.pool_size, self._settings.tasks))
+        connections = self._settings.pool_size // max(len(dealt), 1) if self._is_tidb else 1
         payloads = [
             pickle.dumps(
                 LoadWork(
@@ -181,6 +194,7 @@ class LoadUnit:
                     contents.directory,
                     tuple(share),
                     self._settings.gate,
+                    max(1, min(connections, CONNECTIONS_OF_A_TASK, len(share))),
                 )
             )
             for share in dealt

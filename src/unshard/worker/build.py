@@ -212,13 +212,13 @@ def _load(
     slots: int,
     gate: Gate | None,
 ) -> LoadUnit:
-    """A pool wider than the slots of Spark would only cut the files into more tasks, each with its own start."""
-    pool = min(config.loader.pool_size, slots, config.target.max_connections or slots)
+    """More tasks than Spark has slots would only cut the files into more of them, each with its own start."""
+    pool = min(config.loader.pool_size, config.target.max_connections or config.loader.pool_size)
     router = Router(config.routes, config.case_sensitive)
     return LoadUnit(
         endpoint,
         tables,
-        LoadSettings(directory, pool, config.loader.on_duplicate, gate),
+        LoadSettings(directory, pool, config.loader.on_duplicate, gate, slots),
         router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,
