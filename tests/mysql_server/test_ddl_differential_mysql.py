@@ -1,12 +1,14 @@
-"""Random DDL on a real MySQL: after each statement tracker and target have what the source has."""
+"""Random DDL on a real MySQL, and on older servers: after each statement tracker and target have what the source has."""
 
 from __future__ import annotations
 
 import pytest
 
 from ddl_followed import Followed
-from random_ddl import MYSQL, RandomDdl
+from random_ddl import MARIADB, MYSQL, RandomDdl
 from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 
 pytestmark = pytest.mark.server
 
@@ -18,3 +20,18 @@ def test_random_statements(mysql_source: MysqlServer, mysql_target: MysqlServer,
         assert followed.wander(RandomDdl(seed, MYSQL), 20) > 10
     finally:
         followed.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"), [(Mysql80Server, MYSQL), (Mysql56Server, {}), (OldMariadbServer, MARIADB)], ids=lambda one: ""
+)
+def test_random_statements_between_older_servers(
+    kind: type[ThrowawayServer], own: dict[str, tuple[str, ...]], schema: str
+) -> None:
+    """Of one version, for each has words of its own for the same structure."""
+    with kind() as source, kind() as target:
+        followed = Followed(source, target, schema)
+        try:
+            assert followed.wander(RandomDdl(7, own), 20) > 10
+        finally:
+            followed.close()

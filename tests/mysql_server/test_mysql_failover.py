@@ -15,6 +15,8 @@ from unshard.errors import RelayError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.mysql_server import MysqlServer
+from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
+from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -34,6 +36,22 @@ def promote(replica: MysqlServer, primary: MysqlServer) -> None:
     ((executed,),) = primary.query("SELECT @@global.gtid_executed")
     assert replica.query("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, 90)", (executed,)) == [(0,)]
     replica.run("STOP REPLICA", "RESET REPLICA ALL")
+
+
+def follow_in_old_words(replica: ThrowawayServer, primary: ThrowawayServer) -> None:
+    by_gtid = "USE_GTID=slave_pos" if primary.product == "MariaDB" else "AUTO_POSITION=1"
+    place = f"MASTER_HOST='127.0.0.1', MASTER_PORT={primary.port}, MASTER_USER='root'"
+    replica.run(f"CHANGE MASTER TO {place}, MASTER_{by_gtid}", "START SLAVE")
+
+
+def promote_in_old_words(replica: ThrowawayServer, primary: ThrowawayServer) -> None:
+    if primary.product == "MariaDB":
+        variable, wait = "gtid_binlog_pos", "MASTER_GTID_WAIT"
+    else:
+        variable, wait = "gtid_executed", "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"
+    ((executed,),) = primary.query(f"SELECT @@global.{variable}")
+    assert replica.query(f"SELECT {wait}(%s, 90) >= 0", (executed,)) == [(1,)]
+    replica.run("STOP SLAVE", "RESET SLAVE ALL")
 
 
 @pytest.fixture
@@ -125,3 +143,31 @@ def test_a_task_that_began_at_a_position(
     with TaskRun(heir.write(), spark) as run:
         run.catch_up()
     assert_equal([(replica, table)], (mysql_target, table))
+
+
+@pytest.mark.parametrize("kind", [Mysql56Server, Mysql80Server, OldMariadbServer])
+def test_an_older_server_is_replaced_by_its_replica(
+    kind: type[ThrowawayServer], mysql_target: MysqlServer, schema: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    with kind() as primary, kind({"log_slave_updates": "ON"}) as replica:
+        replica.run("FLUSH BINARY LOGS", "FLUSH BINARY LOGS")
+        follow_in_old_words(replica, primary)
+        work = Workload(primary, WorkPlan(schema, threads=1, large_rows=100))
+        work.create()
+        work.fill(200)
+        by_gtid, uncompacted = {"enable-gtid": True}, {"compact": False}
+        files = TaskFiles(
+            tmp_path, schema, {"s1": primary}, mysql_target, (f"{schema}_1",), source=by_gtid, syncer=uncompacted
+        ).write()
+        with TaskRun(files, spark) as run:
+            run.catch_up()
+            work.run(transactions=20)
+            run.catch_up()
+        work.run(transactions=20)
+        promote_in_old_words(replica, primary)
+        primary.stop()
+        work.server = replica
+        work.run(transactions=20)
+        with TaskRun(replace(files, sources={"s1": replica}).write(), spark) as run:
+            run.catch_up()
+        assert_exactly_once(replica, mysql_target, work.plan.names)
