@@ -47,7 +47,9 @@ def mended(files: TaskFiles, name: str, server: ThrowawayServer, severity: str, 
 
 def as_user(server: ThrowawayServer, user: str, *grants: str, host: str = "127.0.0.1") -> dict[str, Any]:
     """A fresh account with those privileges (`SELECT ON *.*`); the login for a file."""
-    server.run(f"DROP USER IF EXISTS `{user}`@`{host}`", f"CREATE USER `{user}`@`{host}`")
+    if server.query("SELECT 1 FROM mysql.user WHERE User = %s AND Host = %s", (user, host)):
+        server.run(f"DROP USER `{user}`@`{host}`")
+    server.run(f"CREATE USER `{user}`@`{host}`")
     server.run(*(f"GRANT {grant} TO `{user}`@`{host}`" for grant in grants))
     return {"host": "127.0.0.1", "port": server.port, "user": user}
 

@@ -54,6 +54,19 @@ def test_replication(files: TaskFiles, mysql_source: MysqlServer) -> None:
     mended(with_source(files, login), REPLICATION, mysql_source, "fail", "REPLICATION SLAVE, REPLICATION CLIENT")
 
 
+@pytest.mark.parametrize("kind", ["mysql_56", "mysql_80", "old_mariadb"])
+def test_older_servers_take_what_the_check_prints(
+    kind: str, files: TaskFiles, schema: str, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(kind)
+    server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)")
+    older = replace(files, sources={"s1": server})
+    mended(with_source(older, as_user(server, "o'n", "SELECT, RELOAD ON *.*")), REPLICATION, server, "fail", "CLIENT")
+    if kind != "old_mariadb":  # which is copied without a lock
+        login = as_user(server, "o'l", "SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.*")
+        mended(with_source(older, login), DUMP, server, "fail", "RELOAD")
+
+
 def test_names_in_double_quotes(files: TaskFiles, mysql_source: MysqlServer) -> None:
     login = as_user(mysql_source, "quoted", f"SELECT ON `{files.schemas[0]}`.*", "RELOAD, REPLICATION CLIENT ON *.*")
     own = with_source(files, {**login, "session": {"sql_mode": "ANSI_QUOTES"}})

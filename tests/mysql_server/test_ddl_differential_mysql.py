@@ -1,4 +1,4 @@
-"""Random DDL on a real MySQL, and on older servers: after each statement tracker and target have what the source has."""
+"""Random DDL on real servers of MySQL, and on older ones: after each statement both ends have what the source has."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from unshard.errors import RelayError, SourceError
 from unshard.model.position import Position
 from unshard.mysql.connection import session
-from unshard.mysql.flavour import Flavour, current_location, identify
+from unshard.mysql.flavour import Flavour, Server, current_location, identify
 from unshard.mysql.grants import Grants
 from unshard.source.requirements import check_available, check_requirements, missing_privileges
 from unshard.source.upstream import read_upstream
@@ -18,7 +18,7 @@ from unshard.testing.servers import MariadbServer
 
 
 @pytest.mark.parametrize(
-    ("grants", "flavour", "missing"),
+    ("grants", "product", "missing"),
     [
         (["GRANT ALL PRIVILEGES ON *.* TO `u`@`%`"], "mariadb", ()),
         (["GRANT SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO `u`@`%`"], "mariadb", ()),
@@ -27,6 +27,7 @@ from unshard.testing.servers import MariadbServer
         (["GRANT BINLOG MONITOR ON *.* TO u", "GRANT SELECT ON `d`.`t` TO u"], "mariadb", ("REPLICATION SLAVE",)),
         (["GRANT REPLICATION SLAVE ON *.* TO u", "GRANT SELECT ON `d`.* TO u"], "mariadb", ("BINLOG MONITOR",)),
         (["GRANT REPLICATION SLAVE ON *.* TO u", "GRANT SELECT ON `d`.* TO u"], "mysql", ("REPLICATION CLIENT",)),
+        (["GRANT SELECT, REPLICATION SLAVE ON *.* TO u"], "mariadb 10.4", ("REPLICATION CLIENT",)),
         (["GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO u"], "mysql", ("SELECT",)),
         (
             ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT ALL PRIVILEGES ON `d`.* TO u"],
@@ -40,8 +41,10 @@ from unshard.testing.servers import MariadbServer
         ),
     ],
 )
-def test_grants(grants: list[str], flavour: str, missing: tuple[str, ...]) -> None:
-    assert missing_privileges(Grants.read(grants), Flavour(flavour)) == missing
+def test_grants(grants: list[str], product: str, missing: tuple[str, ...]) -> None:
+    version = (10, 4, 34) if product.endswith("10.4") else (10, 11, 0)
+    server = Server(Flavour(product.split()[0]), version, "", 1, "")
+    assert missing_privileges(Grants.read(grants), server) == missing
 
 
 @pytest.fixture(scope="module")

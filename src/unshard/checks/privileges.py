@@ -25,7 +25,7 @@ _OF_ITS_OWN = (10, 11, 0)
 
 
 def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
-    missing = replication_privileges(source.end.grants, source.end.server.flavour)
+    missing = replication_privileges(source.end.grants, source.end.server)
     if missing:
         yield _lack("fail", source.end, missing, "*.*", "to follow the binlog")
 
@@ -33,7 +33,7 @@ def replication_privilege(source: SourceFacts) -> Iterator[Finding]:
 def dump_privilege(source: SourceFacts) -> Iterator[Finding]:
     """SELECT on each table; what the lock takes where there is one; on MariaDB with InnoDB alone there is none."""
     end, grants = source.end, source.end.grants
-    status = status_privilege(grants, end.server.flavour)
+    status = status_privilege(grants, end.server)
     if status and not source.follows:
         yield _lack("fail", end, status, "*.*", "to know where the binlog is as the dump begins")
     mariadb = end.server.flavour is Flavour.MARIADB

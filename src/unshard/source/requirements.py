@@ -14,8 +14,11 @@ from unshard.mysql.connection import rows
 from unshard.mysql.flavour import Flavour, Server, binary_logs, executed_gtids
 from unshard.mysql.grants import Grants
 
-CLIENT = {Flavour.MYSQL: "REPLICATION CLIENT", Flavour.MARIADB: "BINLOG MONITOR"}
-"""The privilege to ask where the binlog is, by the name that each flavour grants it under."""
+
+def status_name(server: Server) -> str:
+    """The privilege to ask where the binlog is, by the name that the server grants it under."""
+    renamed = server.flavour is Flavour.MARIADB and server.version >= (10, 5, 2)
+    return "BINLOG MONITOR" if renamed else "REPLICATION CLIENT"
 
 
 def check_requirements(connection: Any, server: Server, source: str) -> None:
@@ -36,31 +39,31 @@ def check_requirements(connection: Any, server: Server, source: str) -> None:
     form = settings.get("binlog_format", "ROW")  # MySQL 9 may have no such variable any more: ROW is all it has
     if form != "ROW":
         raise SourceError("SOURCE-031", where, values={"format": form})
-    missing = missing_privileges(Grants.read(str(row[0]) for row in rows(connection, "SHOW GRANTS")), server.flavour)
+    missing = missing_privileges(Grants.read(str(row[0]) for row in rows(connection, "SHOW GRANTS")), server)
     if missing:
         user = rows(connection, "SELECT CURRENT_USER()")[0][0]
         raise SourceError("SOURCE-033", where, values={"user": user, "missing": ", ".join(missing)})
 
 
-def missing_privileges(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
-    """The privileges that following a binlog takes and the session lacks, by the flavour's names.
+def missing_privileges(grants: Grants, server: Server) -> tuple[str, ...]:
+    """The privileges that following a binlog takes and the session lacks, by the server's names.
 
     REPLICATION SLAVE and the binlog's status must be granted on `*.*`, SELECT on anything at all: which tables are
     needed only the task knows.
     """
-    missing = replication_privileges(grants, flavour)
+    missing = replication_privileges(grants, server)
     return missing if grants.anywhere("SELECT") else (*missing, "SELECT")
 
 
-def replication_privileges(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
+def replication_privileges(grants: Grants, server: Server) -> tuple[str, ...]:
     """Those of REPLICATION SLAVE and the binlog's status that are missing. SUPER brings the latter."""
     slave = () if grants.everywhere("REPLICATION SLAVE") else ("REPLICATION SLAVE",)
-    return (*slave, *status_privilege(grants, flavour))
+    return (*slave, *status_privilege(grants, server))
 
 
-def status_privilege(grants: Grants, flavour: Flavour) -> tuple[str, ...]:
+def status_privilege(grants: Grants, server: Server) -> tuple[str, ...]:
     """The privilege to ask for the binlog's end, if it is missing: a dump needs it too."""
-    client = CLIENT[flavour]
+    client = status_name(server)
     return () if grants.everywhere(client) or grants.everywhere("SUPER") else (client,)
 
 
