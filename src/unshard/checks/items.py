@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.checks import connections, doubled, privileges, server, shards, tables, unmatched
+from unshard.checks import connections, doubled, privileges, server, shards, tables, tidb, unmatched
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.task import TaskConfig
@@ -117,6 +117,10 @@ ITEMS: tuple[Item, ...] = (
         target=privileges.target_writable, applies="all but `dump`", worst="fail",
     ),
     Item(
+        "target_collations", "target db collation checker", "a TiDB target compares texts by their collations",
+        "target", target=tidb.target_collations, applies="all but `dump`",
+    ),
+    Item(
         "meta_position", "meta position check", "the source still has the place that `meta` names", "source",
         _of_source(_meta), when=_starts_by_meta, applies="`incremental`, before the first checkpoint", worst="fail",
     ),
@@ -138,6 +142,16 @@ ITEMS: tuple[Item, ...] = (
         "table_schema", "table structure compatibility check",
         "tables have keys, no foreign keys that go unchecked, and fit into what the target has", "source",
         lambda source, task, config: tables.table_schema(source, task), worst="fail",
+    ),
+    Item(
+        "tidb_tables", "table structure checker for TiDB",
+        "a TiDB target can have the tables, with all of their columns and keys", "source",
+        lambda source, task, config: tidb.tables(source, task), when=_copies, applies=_COPY, worst="fail",
+    ),
+    Item(
+        "tidb_collations", "collation checker for TiDB",
+        "a TiDB target has the collations, or one of the task file takes their place; others get the nearest one",
+        "source", lambda source, task, config: tidb.collations(source, task), applies="all but `load`", worst="fail",
     ),
     Item(
         "schema_of_shard_tables", "sharding table {target} consistency checking",

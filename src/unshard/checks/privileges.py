@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from unshard.checks.facts import End, SourceFacts, TaskFacts
+from unshard.checks.facts import WRITES_ANYWAY, End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
 from unshard.dump.plan import resolve
 from unshard.model.table import TableName
@@ -96,7 +96,7 @@ def _unseen(source: SourceFacts, severity: Severity) -> Iterator[Finding]:
 def target_privilege(task: TaskFacts) -> Iterator[Finding]:
     """On `*.*` or on each schema that is written to, and on those whose names begin with `meta-schema`.
 
-    A lack that stops the task at its first write fails; TiDB may have more than its SHOW GRANTS tells.
+    A lack that stops the task at its first write fails.
     """
     end = task.target
     if end is None:
@@ -113,7 +113,7 @@ def target_privilege(task: TaskFacts) -> Iterator[Finding]:
         if missing and on not in told:
             told.add(on)
             needed = _KEPT_WITH if schema == meta else ("INSERT",) if schema in routed else ()
-            stops = not _is_tidb(end) and not all(end.grants.within(name, schema) for name in needed)
+            stops = not all(end.grants.within(name, schema) for name in needed)
             yield _lack("fail" if stops else "warn", end, missing, on, f"on {schema}{why}", TARGET_PRIVILEGES)
     yield from _plain_tables(task, end)
 
@@ -141,6 +141,8 @@ def target_writable(task: TaskFacts) -> Iterator[Finding]:
         return
     for variable in _read_only(end):
         mend = f"SET GLOBAL {variable.removeprefix('super_')} = OFF;"  # read_only takes super_read_only with it
+        if variable == "tidb_restricted_read_only":  # it keeps the other one on, and leaves it on when it is off again
+            mend = "SET GLOBAL tidb_restricted_read_only = OFF, GLOBAL tidb_super_read_only = OFF;"
         if variable == "innodb_read_only":
             mend = "take innodb_read_only out of the server's own file and restart it"
         yield Finding(
@@ -159,20 +161,16 @@ def _read_only(end: End) -> list[str]:
         )
     else:
         exempt = end.grants.everywhere("SUPER") or end.grants.everywhere("CONNECTION_ADMIN")
-    by_tidb = end.grants.everywhere("RESTRICTED_REPLICA_WRITER_ADMIN")
+    by_tidb = end.grants.by_name(WRITES_ANYWAY)
     exempted = {
         "innodb_read_only": False,
         "super_read_only": False,
         "read_only": exempt,
-        "tidb_super_read_only": by_tidb,
         "tidb_restricted_read_only": by_tidb,
+        "tidb_super_read_only": by_tidb,
     }
     on = [name for name in exempted if end.settings.get(name, "OFF") not in ("OFF", "0")]
     return [name for name in on if not exempted[name]][:1]
-
-
-def _is_tidb(end: End) -> bool:
-    return "TIDB" in end.version.upper()
 
 
 def _lack(

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.mysql.flavour import Flavour
+from unshard.mysql.tidb import OLDEST as TIDB_OLDEST
+from unshard.mysql.tidb import tidb_version
 
 _TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 2, 0), (11, 9, 0), "11.8")}
 """By flavour: the oldest version, the first that is newer than all tests, the newest that was tested."""
@@ -36,8 +38,14 @@ def version(source: SourceFacts) -> Iterator[Finding]:
 
 
 def target_version(task: TaskFacts) -> Iterator[Finding]:
-    """TiDB calls itself a MySQL of 5.7 or 8.0, and is one here."""
     if task.target is None:
+        return
+    tidb = tidb_version(task.target.version)
+    if tidb is not None:
+        if tidb < TIDB_OLDEST:
+            oldest, own = (".".join(map(str, numbers)) for numbers in (TIDB_OLDEST, tidb))
+            text = f"the target is TiDB {own}, which does not take the statements of a task: {oldest} is the oldest"
+            yield Finding("fail", text, f"upgrade the cluster to {oldest} or later")
         return
     found = task.target.server
     wanted, name = _OLDEST_TARGET[found.flavour]

@@ -1,4 +1,4 @@
-"""The names that `ignore-checking-items` takes: DM's own, `target_triggers` and `unmatched_rules`."""
+"""The names that `ignore-checking-items` takes: DM's own, and ours."""
 
 from __future__ import annotations
 
@@ -30,4 +30,7 @@ CheckingItem = Literal[
     "primary_key",
     "target_triggers",
     "unmatched_rules",
+    "target_collations",
+    "tidb_tables",
+    "tidb_collations",
 ]

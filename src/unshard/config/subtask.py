@@ -101,6 +101,7 @@ class SubtaskConfig(Section):
     shard_drop: ShardDrop = "ignore"
     shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
+    collations: dict[str, str] = Field(default_factory=dict)
 
     def redacted(self) -> dict[str, Any]:
         """JSON-ready form in DM's key names, with `******` for every secret."""
@@ -206,6 +207,7 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         shard_drop=task.shard_drop,
         shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),
+        collations=task.collations,
     )
 
 

@@ -27,6 +27,7 @@ LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"
 Mode = Literal["full", "incremental", "all", "dump", "load"]
 Delivery = Literal["exactly-once", "at-least-once"]
 ShardDrop = Literal["ignore", "stop"]
+CollationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]+(_[A-Za-z0-9]+)*$")]
 _HEARTBEAT = NoEffect("DM dropped its heartbeat")
 _SHADOW = (r"^_(.+)_(?:new|gho)$",)
 _TRASH = (r"^_(.+)_(?:ghc|del|old)$",)
@@ -183,6 +184,12 @@ class TaskConfig(Section):
         default="loose",
         alias="collation_compatible",
         description="`strict`: write the source's default collations out.",
+    )
+    collations: dict[CollationName, CollationName] = Field(
+        default_factory=dict,
+        description="With a TiDB target: by collation of the source, the one that its columns get. Not named: the "
+        "same, or the nearest one where TiDB lacks it, as the checks before the start tell.",
+        examples=[{"latin1_swedish_ci": "utf8mb4_bin"}],
     )
     target_database: TargetConfig = Field(description="The target.")
     mysql_instances: tuple[InstanceConfig, ...] = Field(description="The sources; at least one.")

@@ -56,6 +56,10 @@ class Grants:
         wanted = _one_name(privilege)
         return any(grant.schema == "*" and not grant.revoked and grant.gives(wanted) for grant in self.lines)
 
+    def by_name(self, privilege: str) -> bool:
+        """Whether it is granted on `*.*` by its own name, where ALL PRIVILEGES does not bring it."""
+        return any(grant.schema == "*" and privilege in grant.privileges for grant in self.lines)
+
     def anywhere(self, privilege: str) -> bool:
         """Whether it is granted on anything at all."""
         return any(not grant.revoked and grant.gives(_one_name(privilege)) for grant in self.lines)

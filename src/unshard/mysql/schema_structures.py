@@ -29,15 +29,20 @@ QUERIES = (_COLUMNS, _INDEXES, _CHILDREN)
 """Each takes a schema; they may run at the same time. `assemble` takes their rows in this order."""
 
 
-def assemble(schema: str, columns: list[Row], indexes: list[Row], children: list[Row]) -> dict[TableName, Table]:
-    """The tables and views of one schema that the rows of `QUERIES` tell of: those that the account may see. Pure."""
+def assemble(
+    schema: str, columns: list[Row], indexes: list[Row], children: list[Row], *, tidb: bool = False
+) -> dict[TableName, Table]:
+    """The tables and views of one schema that the rows of `QUERIES` tell of: those that the account may see. Pure.
+
+    `tidb`: the rows are a TiDB's.
+    """
     name_of: Callable[[Row], str] = lambda row: str(row[0])  # noqa: E731
     keys: Mapping[str, list[Row]] = {name: list(found) for name, found in groupby(indexes, name_of)}
     refers = {str(row[0]) for row in children}
     found = {}
     for table, described in groupby(columns, name_of):
         name = TableName(schema, table)
-        own = tuple(to_column(row[1:]) for row in described)
+        own = tuple(to_column(row[1:], tidb=tidb) for row in described)
         shown = {column.name for column in own}  # the period of a system-versioned table is in its keys, unseen
         parts = [row[1:] for row in keys.get(table, []) if row[2] is None or row[2] in shown]
         found[name] = Table(name, own, to_indexes(parts, ()), foreign_keys=table in refers)

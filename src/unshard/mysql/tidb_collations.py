@@ -60,6 +60,11 @@ def charset_of_name(collation: str) -> str:
     return collation.partition("_")[0]
 
 
+def same_collation(one: str, other: str) -> bool:
+    """Whether two names are those of one collation: `utf8` and `utf8mb3` are one character set."""
+    return _one_name(one) == _one_name(other)
+
+
 def _candidates(collation: str) -> Iterator[str]:
     """Names in the order in which they are tried, utf8 written as utf8mb3."""
     yield collation

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from unshard.model.table import Column, Index, Table, TableName, quote_name
@@ -23,7 +24,7 @@ from unshard.schema.definition import (
     TableDefinition,
 )
 from unshard.schema.implied import Surroundings, charset_of
-from unshard.schema.lex import TokenKind, tokens
+from unshard.schema.lex import Token, TokenKind, tokens
 from unshard.schema.statements import read_create
 from unshard.schema.words import NotUnderstoodError
 
@@ -43,10 +44,27 @@ def read_show_create(text: str, dialect: Dialect) -> TableDefinition:
     TiDB writes a backslash in a member of an ENUM or SET as it is.
     """
     found = tokens(text, mariadb=dialect is Dialect.MARIADB, backslash_escapes=dialect is not Dialect.TIDB)
+    if dialect is Dialect.TIDB:
+        found = _with_escaped_members(found)
     body = next((place for place, token in enumerate(found) if token.is_symbol("(")), None)
     if body is None:
         raise NotUnderstoodError("a CREATE TABLE without columns")
     return read_create(found[body:], text)
+
+
+def _with_escaped_members(found: Sequence[Token]) -> tuple[Token, ...]:
+    """The tokens of TiDB's text with the backslashes of members doubled, as in a statement and in all other texts."""
+    made: list[Token] = []
+    inside = False
+    for place, token in enumerate(found):
+        if token.is_symbol("("):
+            inside = place > 0 and found[place - 1].word in ("ENUM", "SET")
+        elif token.is_symbol(")"):
+            inside = False
+        elif inside and token.kind is TokenKind.STRING:
+            token = replace(token, value=token.value.replace("\\", "\\\\"))
+        made.append(token)
+    return tuple(made)
 
 
 def show_create(table: TableDefinition, name: str, dialect: Dialect) -> str:

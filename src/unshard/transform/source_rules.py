@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from unshard.config.subtask import SubtaskConfig
@@ -26,6 +26,7 @@ class SourceRules:
     router: Router
     mapper: ColumnMapper
     events: EventFilter
+    collations: Mapping[str, str]
 
     @classmethod
     def of(cls, config: SubtaskConfig) -> SourceRules:
@@ -38,4 +39,5 @@ class SourceRules:
             Router(config.routes, config.case_sensitive),
             ColumnMapper(config.column_mappings, config.case_sensitive),
             EventFilter(config.filters, config.source.filters, config.case_sensitive),
+            config.collations,
         )

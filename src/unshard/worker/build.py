@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -225,6 +225,7 @@ def _load(
         lambda name: router.extracted(name, config.source_id),
         allow_list(config),
         config.pessimistic,
+        config.collations,
     )
 
 
@@ -252,6 +253,7 @@ def _sync(
             [one.column for one in router.extracted(table, name)],
             journal,
             source,
+            config.collations,
         ),
         schema_default=lambda schema: _schema_default(source, schema),
     )
@@ -297,7 +299,12 @@ def _sync(
 
 
 def _as_upstream(
-    found: Table | None, name: TableName, extracted: Sequence[str], journal: Journal, source: Endpoint
+    found: Table | None,
+    name: TableName,
+    extracted: Sequence[str],
+    journal: Journal,
+    source: Endpoint,
+    wished: Mapping[str, str],
 ) -> Table | None:
     """The target's structure under the source table's name: what an incremental task begins with.
 
@@ -306,7 +313,7 @@ def _as_upstream(
     if found is None:
         return None
     there = without_columns(found, extracted)
-    words = journal.on_target(lambda connection: words_of(connection, {}) if is_tidb(connection) else None)
+    words = journal.on_target(lambda connection: words_of(connection, wished) if is_tidb(connection) else None)
     if words is None:
         return renamed(there, name)
     now = _answer(source, lambda connection: read_table(connection, name))

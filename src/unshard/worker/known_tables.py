@@ -72,6 +72,7 @@ def statement_rules(own: SourceRules, records: Mapping[TableName, tuple[Kept, ..
         own.router.route_schema,
         marks=lambda table: marks_of(table, own.router, own.mapper, own.source),
         online=OnlineDdl(own.online, dict(records or {})),
+        collations=own.collations,
     )
 
 

@@ -1,0 +1,184 @@
+"""Checks of a TiDB target: what it has not of the source's tables and collations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import MySQLdb
+
+from unshard.checks.collations import weights
+from unshard.checks.facts import End, SourceFacts, TaskFacts
+from unshard.checks.result import Finding
+from unshard.ddl.evaluate import definition_of
+from unshard.errors import UnshardError
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import session
+from unshard.mysql.failures import Failure, failure_of
+from unshard.mysql.structure import create_statement
+from unshard.mysql.tidb import tidb_version
+from unshard.mysql.tidb_collations import Difference, charset_of_name, difference, nearest, same_collation
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.tidb import NotInTidbError, Words, create_table, tidb_column
+from unshard.schema.words import NotUnderstoodError
+
+_NAMED = 5
+_BETWEEN_VERSIONS = (7, 5, 0)
+_LEAVE_OUT = "leave the table out (`ignore-tables` under `block-allow-list:`), or change that in the source"
+
+
+def target_collations(task: TaskFacts) -> Iterator[Finding]:
+    """A cluster whose collations all compare bytes tells texts apart that are equal in the source."""
+    end = task.target
+    if end is not None and end.is_tidb and "utf8mb4_general_ci" not in end.collations:
+        yield Finding(
+            "warn",
+            "this TiDB compares texts byte by byte, whatever their collation is, so a unique key takes 'a' beside 'A',"
+            " and a query for one does not find the other: it was made with"
+            " `new_collations_enabled_on_first_bootstrap = false`",
+            "copy into a cluster that was made with `true`, the default since TiDB 6.0; of one that is there it can't"
+            " be changed",
+        )
+
+
+def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """What TiDB has not of the tables that the copy will create: by column, and what is left out."""
+    end = task.target
+    if end is None or not end.is_tidb:
+        return
+    words = _words(end, source)
+    alike: dict[tuple[TableName, Finding], list[str]] = {}
+    with session(source.end.endpoint, "source") as connection:
+        for name in source.tables:
+            target = source.targets[name]
+            if target not in task.there:
+                for finding in _lacking(name, create_statement(connection, name), words):
+                    alike.setdefault((target, finding), []).append(str(name))
+    for (_, finding), names in alike.items():  # shards mostly lack the same
+        yield replace(finding, short_error=f"table {_some(names)}: {finding.short_error}", self=names[0])
+
+
+def _lacking(name: TableName, create_sql: str, words: Words) -> Iterator[Finding]:
+    try:
+        table = definition_of(Table(name, (), create_sql=create_sql), Dialect.MARIADB)
+    except (NotUnderstoodError, UnshardError) as error:
+        yield Finding("fail", f"its CREATE TABLE is not understood: {error}", _LEAVE_OUT)
+        return
+    faults = list(_columns(table, words))
+    left_out: tuple[str, ...] = ()
+    if not faults:
+        try:
+            left_out = create_table(table, name, words, if_not_exists=False).left_out
+        except NotInTidbError as error:
+            faults.append(str(error))
+    for fault in faults:
+        yield Finding("fail", fault, _LEAVE_OUT)
+    if left_out:
+        text = f"it is created without {', '.join(left_out)}, which TiDB has not"
+        yield Finding("warn", text, "nothing, if what reads the target can do without")
+
+
+def _columns(table: TableDefinition, words: Words) -> Iterator[str]:
+    for column in table.columns:
+        try:
+            tidb_column(column, words)
+        except NotInTidbError as error:
+            yield str(error)
+
+
+@dataclass(slots=True)
+class _Use:
+    """The columns of one collation, by table and name."""
+
+    charset: str
+    keyed: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """Those of unique keys first: there it matters which texts are equal."""
+        parts = []
+        if self.keyed:
+            parts.append(f"in unique keys {_some(self.keyed)}")
+        if self.others:
+            parts.append(f"{'besides ' if self.keyed else ''}{_some(self.others)}")
+        return "; ".join(parts)
+
+
+def collations(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """The collations that columns have not on the target, what they get, and which texts that makes equal."""
+    end = task.target
+    if end is None or not end.is_tidb:
+        return
+    wished = source.config.collations
+    for (collation, chosen), use in sorted(_uses(source, task, end).items()):
+        key = f"`collations: {{{collation}: …}}` in the task file"
+        by_wish = any(same_collation(collation, name) for name in wished)
+        if not any(same_collation(chosen, name) for name in end.collations):
+            text = f"the target has no collation {chosen}, which the task file names for {collation}"
+            yield Finding("fail", text, f"name one that SHOW COLLATION lists there: {key}")
+            continue
+        found = _difference(source.end, end, collation, use.charset, chosen)
+        if by_wish and found is not None and not found.equal:
+            continue
+        why = "as `collations` says" if by_wish else "as TiDB has no such collation"
+        mend = f"nothing, where no unique key holds such texts, else {key}: utf8mb4_bin makes no texts equal"
+        if found is None or not found.equal:
+            mend = f"nothing, or another one by {key}"
+        yield Finding("warn", f"{collation} becomes {chosen}, {why}: {_effect(found)}. Columns: {use}", mend)
+
+
+def _uses(source: SourceFacts, task: TaskFacts, end: End) -> Mapping[tuple[str, str], _Use]:
+    """By collation of the source and of the target, where they differ."""
+    found: dict[tuple[str, str], _Use] = {}
+    words = _words(end, source)
+    for name, table in source.tables.items():
+        there = task.there.get(source.targets[name])
+        own = {column.name.lower(): column.collation for column in there.columns} if there is not None else {}
+        keyed = {column for key in table.unique_keys for column in key.columns}
+        for column in table.columns:
+            if column.collation is None or column.charset is None:
+                continue
+            if own.get(column.name.lower()) and column.collation in end.collations:
+                continue  # both are known there: it is told with the other differences of the tables
+            chosen = own.get(column.name.lower()) or words.collation_for(column.collation)
+            if not same_collation(column.collation, chosen):
+                use = found.setdefault((column.collation, chosen), _Use(column.charset))
+                (use.keyed if column.name in keyed else use.others).append(f"{name}.{column.name}")
+    return found
+
+
+def _difference(here: End, there: End, collation: str, charset: str, chosen: str) -> Difference | None:
+    """None where a server can't tell how it compares texts."""
+    try:
+        with session(here.endpoint, "source") as connection:
+            own = weights(connection, collation, charset)
+        with session(there.endpoint, "target") as connection:
+            return difference(own, weights(connection, chosen, charset_of_name(chosen)))
+    except UnshardError as error:
+        if isinstance(error.__cause__, MySQLdb.Error) and failure_of(error.__cause__) is Failure.OTHER:
+            return None
+        raise
+
+
+def _effect(found: Difference | None) -> str:
+    if found is None:
+        return "which texts are equal may differ"
+    parts = []
+    if found.equal:
+        parts.append(f"equal there and not in the source are {_some(found.equal)}")
+    if found.apart:
+        parts.append(f"equal in the source and not there are {_some(found.apart)}")
+    return "; ".join(parts) or "the texts that were compared are equal in both or in none"
+
+
+def _words(end: End, source: SourceFacts) -> Words:
+    return Words(
+        lambda collation: nearest(collation, end.collations, source.config.collations),
+        tidb_version(end.version) or _BETWEEN_VERSIONS,
+    )
+
+
+def _some(names: list[str] | tuple[str, ...]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(islice(names, _NAMED)) + more
