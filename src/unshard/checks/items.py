@@ -20,7 +20,8 @@ class Item:
     """One check. `ignored` is its name in `ignore-checking-items`, "" for one that always runs.
 
     `scope` says what it is asked of: each source, the target, each merged table; `nothing` for what DM asks of a
-    physical import alone. `opt_in` ones run only when they are asked for.
+    physical import alone. `on_tidb` ones are asked where the target is a TiDB, `opt_in`
+    ones only when they are asked for.
     """
 
     ignored: str
@@ -33,6 +34,7 @@ class Item:
     when: Callable[[SourceFacts], bool] = lambda source: True
     applies: str = "all modes"
     worst: str = "warn"
+    on_tidb: bool = False
     opt_in: bool = False
 
 
@@ -118,7 +120,7 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "target_collations", "target db collation checker", "a TiDB target compares texts by their collations",
-        "target", target=tidb.target_collations, applies="all but `dump`",
+        "target", target=tidb.target_collations, applies="all but `dump`, into TiDB", on_tidb=True,
     ),
     Item(
         "meta_position", "meta position check", "the source still has the place that `meta` names", "source",
@@ -146,12 +148,14 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "tidb_tables", "table structure checker for TiDB",
         "a TiDB target can have the tables, with all of their columns and keys", "source",
-        lambda source, task, config: tidb.tables(source, task), when=_copies, applies=_COPY, worst="fail",
+        lambda source, task, config: tidb.tables(source, task), when=_copies,
+        applies=f"{_COPY}, into TiDB", worst="fail", on_tidb=True,
     ),
     Item(
         "tidb_collations", "collation checker for TiDB",
         "a TiDB target has the collations, or one of the task file takes their place; others get the nearest one",
-        "source", lambda source, task, config: tidb.collations(source, task), applies="all but `load`", worst="fail",
+        "source", lambda source, task, config: tidb.collations(source, task),
+        applies="all but `dump` and `load`, into TiDB", worst="fail", on_tidb=True,
     ),
     Item(
         "schema_of_shard_tables", "sharding table {target} consistency checking",

@@ -90,6 +90,8 @@ def told(result: Result, finding: Finding) -> str:
 
 
 def _results(item: Item, facts: TaskFacts, task: TaskConfig) -> Iterator[Result]:
+    if item.on_tidb and not (facts.target is not None and facts.target.is_tidb):
+        return
     if item.source is not None:
         for source in facts.sources:
             if item.when(source):

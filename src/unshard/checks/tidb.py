@@ -31,7 +31,7 @@ _LEAVE_OUT = "leave the table out (`ignore-tables` under `block-allow-list:`), o
 def target_collations(task: TaskFacts) -> Iterator[Finding]:
     """A cluster whose collations all compare bytes tells texts apart that are equal in the source."""
     end = task.target
-    if end is not None and end.is_tidb and "utf8mb4_general_ci" not in end.collations:
+    if end is not None and "utf8mb4_general_ci" not in end.collations:
         yield Finding(
             "warn",
             "this TiDB compares texts byte by byte, whatever their collation is, so a unique key takes 'a' beside 'A',"
@@ -45,7 +45,7 @@ def target_collations(task: TaskFacts) -> Iterator[Finding]:
 def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """What TiDB has not of the tables that the copy will create: by column, and what is left out."""
     end = task.target
-    if end is None or not end.is_tidb:
+    if end is None:
         return
     words = _words(end, source)
     alike: dict[tuple[TableName, Finding], list[str]] = {}
@@ -108,7 +108,7 @@ class _Use:
 def collations(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
     """The collations that columns have not on the target, what they get, and which texts that makes equal."""
     end = task.target
-    if end is None or not end.is_tidb:
+    if end is None:
         return
     wished = source.config.collations
     for (collation, chosen), use in sorted(_uses(source, task, end).items()):
