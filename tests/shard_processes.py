@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtask
@@ -91,6 +93,23 @@ class Process:
     @property
     def ended(self) -> int | None:
         return self.child.poll()
+
+    def send_all(self, number: signal.Signals) -> None:
+        """Also to the processes of Spark's tasks, which are a group of their own."""
+        for process in self._family():
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    def is_frozen(self) -> bool:
+        """Whether any process of its family is stopped."""
+        return any(one.status() == psutil.STATUS_STOPPED for one in self._family())
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            process = psutil.Process(self.child.pid)
+            return [process, *process.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
 
     @property
     def text(self) -> str:

@@ -18,7 +18,8 @@ from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, Side, connect, rows
-from unshard.mysql.idle_transactions import SECONDS, end_idle_transactions
+from unshard.mysql.target_session import IDLE_SECONDS as SECONDS
+from unshard.mysql.target_session import begin_session
 from unshard.retry import ATTEMPTS, pauses
 from unshard.sync.journal import Journal
 from unshard.target import checkpoint
@@ -149,27 +150,55 @@ def asked_for(server: MariadbServer, side: Side, given: dict[str, str]) -> int:
 
 
 class Session:
-    """A server that greets so, and answers with an error where one is given."""
+    """A server that greets so, and answers with an error where one is given, to all or to statements with a word."""
 
-    def __init__(self, greeting: str, error: int = 0) -> None:
-        self.greeting, self.error, self.said = greeting, error, ""
+    def __init__(self, greeting: str, error: int = 0, word: str = "") -> None:
+        self.greeting, self.error, self.word = greeting, error, word
+        self.said: list[str] = []
 
     def get_server_info(self) -> str:
         return self.greeting
 
     def query(self, statement: str) -> None:
-        self.said = statement
-        if self.error:
+        self.said.append(statement)
+        if self.error and self.word in statement:
             raise MySQLdb.OperationalError(self.error, "Unknown system variable")
 
 
+@pytest.mark.parametrize(
+    ("greeting", "asked"),
+    [
+        ("9.7.0", []),
+        ("5.7.25-TiDB-v7.5.1", []),
+        ("8.0.11-TiDB-v7.6.0", ["tidb_idle_transaction_timeout"]),
+        ("8.0.11-TiDB-v8.5.2", ["tidb_idle_transaction_timeout"]),
+        ("5.5.5-10.11.6-MariaDB", ["idle_transaction_timeout"]),
+    ],
+)
+def test_servers_that_can_do_it_are_asked(greeting: str, asked: list[str]) -> None:
+    session = Session(greeting)
+    begin_session(session, ())
+    assert [word for said in session.said for word in said.split() if "idle" in word.partition("=")[0]][:1] == [
+        f"@@session.{name}" if "tidb" in name else name for name in asked
+    ]
+    session = Session(greeting)
+    begin_session(session, tuple((name, "600") for name in asked))
+    assert "idle" not in "".join(session.said)
+
+
 def test_a_server_that_can_not_do_it_is_worked_with() -> None:
-    for greeting, error, variable in (("9.7.0", 1, ""), ("8.0.11-TiDB-v7.5.1", 1193, "tidb_idle_transaction_timeout")):
-        session = Session(greeting, error)
-        end_idle_transactions(session, ())
-        assert variable in session.said and bool(session.said) == bool(variable)
+    begin_session(Session("10.2.1-MariaDB", 1193), ())
     with pytest.raises(MySQLdb.OperationalError):
-        end_idle_transactions(Session("11.8.2-MariaDB", 2013), ())
+        begin_session(Session("11.8.2-MariaDB", 2013), ())
+
+
+def test_a_tidb_that_no_longer_retries_by_itself_is_not_told_so() -> None:
+    session = Session("8.0.11-TiDB-v9.9.0", 1193, "tidb_retry_limit")
+    begin_session(session, ())
+    assert ["tidb_retry_limit" in said for said in session.said] == [True, False]
+    assert "tidb_txn_mode = 'pessimistic'" in session.said[1]
+    with pytest.raises(MySQLdb.OperationalError):
+        begin_session(Session("8.0.11-TiDB-v9.9.0", 1193), ())
 
 
 def test_an_heir_waits_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:

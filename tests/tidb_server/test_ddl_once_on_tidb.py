@@ -7,14 +7,13 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import MySQLdb
-import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -251,7 +250,7 @@ def test_a_process_that_wakes_late_sends_its_ddl_in_vain(
     try:
         wait_until(lambda: files.applied("s1") is not None, "begun")
         source.run(f"ALTER TABLE {schema}.t DROP COLUMN c")
-        wait_until(frozen(zombie), "stopped before the DDL")
+        wait_until(zombie.is_frozen, "stopped before the DDL")
         with TaskRun(files, spark) as heir:
             source.run(f"ALTER TABLE {schema}.t ADD COLUMN c INT", f"INSERT INTO {schema}.t VALUES (2, 2)")
             heir.catch_up()
@@ -264,13 +263,3 @@ def test_a_process_that_wakes_late_sends_its_ddl_in_vain(
         zombie.send(signal.SIGCONT)
         zombie.kill()
     assert tidb.query(f"SELECT id, c FROM {schema}.t ORDER BY id") == [(1, None), (2, 2), (3, 3)]
-
-
-def frozen(process: Process) -> Callable[[], bool]:
-    """Whether it stopped itself: its own Python process, that is, of the whole family."""
-
-    def is_frozen() -> bool:
-        family = psutil.Process(process.child.pid)
-        return any(one.status() == psutil.STATUS_STOPPED for one in (family, *family.children(recursive=True)))
-
-    return is_frozen

@@ -33,8 +33,8 @@ from unshard.log import logger
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.mysql.tidb import tidb_version
 from unshard.mysql.tidb_collations import nearest
+from unshard.mysql.tidb_version import tidb_version
 from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
 from unshard.schema.implied import complete_table
 from unshard.schema.text import to_table, type_text

@@ -18,6 +18,7 @@ from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
 from unshard.target.meta import DUPLICATE_COLUMN
 from unshard.target.receipts import FIRST_EPOCH
+from unshard.target.silent import claiming
 
 _CHUNK = """
 CREATE TABLE IF NOT EXISTS {name} (
@@ -131,10 +132,14 @@ class LoadTables:
     def take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
         """Register the files (name, bytes, rules) and take the next epoch, which stops every older attempt; that epoch.
 
-        Waits for a transaction of an older attempt that is just being committed. Sizes of known files stay. Raises
-        LoadError LOAD-008 when files of another dump than `dump` were begun: the two are of different moments;
-        LOAD-019 when a file was begun by other rules (`Way.fingerprint`): half of its rows would be other ones.
+        Waits for transactions of older attempts. Sizes of known files stay. Raises LoadError LOAD-008 when files of
+        another dump than `dump` were begun: the two are of different moments; LOAD-019 when a file was begun by other
+        rules (`Way.fingerprint`): half of its rows would be other ones.
         """
+        with claiming(connection, self.schema):
+            return self._take_over(connection, dump, files)
+
+    def _take_over(self, connection: Any, dump: str, files: Sequence[tuple[str, int, str]]) -> int:
         rows(connection, "BEGIN")
         ((last,),) = rows(
             connection,

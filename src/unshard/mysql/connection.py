@@ -13,7 +13,7 @@ from MySQLdb.constants import CLIENT
 
 from unshard.errors import SourceError, TargetError, UnshardError
 from unshard.mysql.failures import Failure, failure_of
-from unshard.mysql.idle_transactions import end_idle_transactions
+from unshard.mysql.target_session import begin_session
 from unshard.mysql.tls import IS_MARIADB_CLIENT, Tls, pinned, refusal, seen_certificate
 from unshard.mysql.tls_faults import tls_fault
 
@@ -77,8 +77,8 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     """Open a connection: utf8mb4, UTC, autocommit on, multi-statements on, matched rows counted.
 
     `text=False` leaves every value the bytes that the server sent (bulk reads). After `patience_seconds` of silence in
-    a statement it fails as a lost connection. The target ends it where it falls silent in a transaction
-    (`mysql.idle_transactions`). Raises SourceError or TargetError 001 (can't reach, retryable), 002
+    a statement it fails as a lost connection. What a session with the target is told besides says
+    `mysql.target_session`. Raises SourceError or TargetError 001 (can't reach, retryable), 002
     (refused) or 008 (TLS).
     """
     options: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
     try:
         connection = _secured(endpoint, options) if endpoint.tls is not None else MySQLdb.connect(**options)
         if side == "target":
-            end_idle_transactions(connection, endpoint.session)
+            begin_session(connection, endpoint.session)
         return connection
     except MySQLdb.Error as error:
         raise server_error(login_error(error, endpoint), endpoint, side, begin) from error

@@ -5,7 +5,6 @@ Facts are from TiDB's documentation and from its source of the 7.5 line.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from unshard.mysql.connection import rows
@@ -13,18 +12,19 @@ from unshard.mysql.connection import rows
 OLDEST = (6, 5, 0)
 """The first version whose DDL takes several changes at once and waits for the transactions that read its table."""
 
-_VERSION = re.compile(r"-TiDB-v?(\d+)\.(\d+)\.(\d+)", re.IGNORECASE)
-
 
 def is_tidb(connection: Any) -> bool:
     """Whether the server is a TiDB, by the version that it greets with. Asks nothing."""
     return "tidb" in connection.get_server_info().lower()
 
 
-def tidb_version(version_text: str) -> tuple[int, int, int] | None:
-    """TiDB's own version in the text of `VERSION()` (`8.0.11-TiDB-v7.5.4`); None for a text without one."""
-    found = _VERSION.search(version_text)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+def of_all_servers(connection: Any, table: str) -> str:
+    """The table of information_schema that lists what its `table` does, but of all servers of the cluster.
+
+    They ask each other over their status ports; a lone one need not have any, and is not asked that way.
+    """
+    ((servers,),) = rows(connection, "SELECT COUNT(*) FROM information_schema.TIDB_SERVERS_INFO")
+    return f"information_schema.{'CLUSTER_' if int(servers) > 1 else ''}{table}"
 
 
 def new_collations(connection: Any) -> bool:

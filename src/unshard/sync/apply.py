@@ -153,7 +153,7 @@ def _with_seq(error: UnshardError, piece: Chunk, plan: BatchPlan, part: int) -> 
 
 
 def _persisting(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
-    return on_target(KeptWriter(plan.target, part), operation, _where(plan))
+    return on_target(KeptWriter(plan.target, part), operation, _where(plan), schema=plan.meta.schema)
 
 
 def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
@@ -166,7 +166,8 @@ def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
                 note_trouble(connection, plan.meta, plan.source, part, plan.epoch, plan.batch_id, troubles[-1])
         return operation(connection)
 
-    return on_target(KeptWriter(plan.target, part), noted, _where(plan), tell=troubles.append)
+    kept = KeptWriter(plan.target, part)
+    return on_target(kept, noted, _where(plan), tell=troubles.append, schema=plan.meta.schema)
 
 
 def _gated(attempt: Callable[[Any], tuple[Ledger, int]], gate: Gate | None) -> Callable[[Any], tuple[Ledger, int]]:

@@ -263,7 +263,8 @@ class Journal:
             self.drop()
             self._patience_seconds = patience_seconds
         try:
-            return on_target(self, operation, Where(source=self.source), self.attempts, self._tell_failed)
+            where, schema = Where(source=self.source), self.meta.schema
+            return on_target(self, operation, where, self.attempts, self._tell_failed, schema=schema)
         finally:
             self.failed = ""
 

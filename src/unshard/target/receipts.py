@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
+from unshard.target.silent import claiming
 
 FENCED_OUT = "SYNC-001"
 OLD_ORDER = "SYNC-071"
@@ -73,10 +74,10 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
     """Take the source over: one transaction that raises its epoch. Called by a driver once at its start.
 
     A batch of rows of which nothing is applied is open no longer: whoever it stopped may mend its rules and go on.
-    Without an `order` a human has started the process. Raises SyncError SYNC-071 where one with a later order of the
-    same master has claimed before: this process was frozen meanwhile.
+    Without an `order` a human has started the process. Waits for transactions of earlier processes. Raises SyncError
+    SYNC-071 where one with a later order of the same master has claimed before: this process was frozen meanwhile.
     """
-    with connection.cursor() as cursor:
+    with claiming(connection, meta.schema), connection.cursor() as cursor:
         cursor.execute("BEGIN")
         if order is not None:
             _refuse_older(cursor, meta, source, order)

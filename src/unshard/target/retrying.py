@@ -13,6 +13,7 @@ from unshard.errors import SyncError, UnshardError, Where
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.failures import ends_connection
 from unshard.retry import ATTEMPTS, retrying
+from unshard.target.silent import LOCK_WAIT, end_silent
 
 GIVEN_UP = "SYNC-005"
 T = TypeVar("T")
@@ -38,11 +39,13 @@ def on_target(
     where: Where,
     attempts: int = ATTEMPTS,
     tell: Callable[[str], None] = lambda words: None,
+    schema: str = "",
 ) -> T:
     """Run `operation(connection)`, again while its failure is transient; it must be one that may run twice.
 
     A transaction that the server gave up is rolled back on its connection, which stays; one whose connection is in
-    doubt goes with it. `tell` hears in words of each failure that is followed by another try.
+    doubt goes with it. `tell` hears in words of each failure that is followed by another try. Behind a lock wait,
+    sessions that are silent in a transaction on tables of our `schema` are ended (`target.silent`).
 
     Raises the UnshardError of what isn't transient at once, SyncError SYNC-005 after `attempts`, or once the caller is
     told to give up.
@@ -56,6 +59,9 @@ def on_target(
             return operation(kept.get())
         except MySQLdb.Error as error:
             _undo(kept, error)
+            if schema and error.args[:1] == (LOCK_WAIT,):
+                with suppress(MySQLdb.Error, UnshardError):  # the next attempt meets the same trouble
+                    end_silent(kept.get(), schema)
             raise server_error(error, kept.endpoint, "target") from error
 
     def again(error: Exception) -> bool:

@@ -28,6 +28,7 @@ import MySQLdb
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.mysql.connection import rows
+from unshard.mysql.tidb import of_all_servers
 from unshard.retry import given_up
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import FENCED_OUT
@@ -126,11 +127,8 @@ class TidbDdl:
 
     def _in_hand(self, text: str) -> str:
         """The session of any server of the cluster that has a statement with such a comment in hand."""
-        ((servers,),) = rows(self.connection, "SELECT COUNT(*) FROM information_schema.TIDB_SERVERS_INFO")
-        # the servers ask each other over their status ports, which a lone one need not have
-        listed = "CLUSTER_PROCESSLIST" if int(servers) > 1 else "PROCESSLIST"
         question = (
-            f"SELECT ID FROM information_schema.{listed} WHERE ID <> CONNECTION_ID()"
+            f"SELECT ID FROM {of_all_servers(self.connection, 'PROCESSLIST')} WHERE ID <> CONNECTION_ID()"
             " AND INSTR(INFO, %s) BETWEEN 1 AND 8"
         )
         found = rows(self.connection, question, (text,))
