@@ -10,7 +10,7 @@ from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.subtask import SubtaskConfig
 from unshard.load.unit import CONNECTIONS_OF_A_TASK
-from unshard.mysql.tidb import tidb_version
+from unshard.mysql.tidb_version import tidb_version
 
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
 _OWN_OF_A_SOURCE = 2

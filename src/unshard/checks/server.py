@@ -8,7 +8,7 @@ from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.mysql.flavour import Flavour
 from unshard.mysql.tidb import OLDEST as TIDB_OLDEST
-from unshard.mysql.tidb import tidb_version
+from unshard.mysql.tidb_version import tidb_version
 
 _TESTED = {Flavour.MYSQL: ((5, 6, 0), (9, 8, 0), "9.7"), Flavour.MARIADB: ((10, 2, 0), (11, 9, 0), "11.8")}
 """By flavour: the oldest version, the first that is newer than all tests, the newest that was tested."""

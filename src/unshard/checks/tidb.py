@@ -17,8 +17,8 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.structure import create_statement
-from unshard.mysql.tidb import tidb_version
 from unshard.mysql.tidb_collations import Difference, charset_of_name, difference, nearest, same_collation
+from unshard.mysql.tidb_version import tidb_version
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.tidb import NotInTidbError, Words, create_table, tidb_column
 from unshard.schema.words import NotUnderstoodError
