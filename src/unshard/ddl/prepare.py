@@ -30,7 +30,7 @@ from unshard.ddl.rewrite import routed, with_charset, without_or_replace
 from unshard.ddl.scratch import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, Kind, Role
-from unshard.ddl.tracker import Changes, SchemaTracker, schema_row
+from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
@@ -40,6 +40,22 @@ from unshard.schema.lex import Token, tokens
 
 _ON_TABLE = frozenset({Kind.ALTER_TABLE, Kind.RENAME_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
 """Kinds whose first table has to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """What TiDB's form of a statement depends on: the source's table before it, its schema's SHOW CREATE DATABASE."""
+
+    table: Table | None = None
+    create_schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedDdl:
+    """A statement in the target's names; with `upstream` still in the source's words, else as the target takes it."""
+
+    ddl: Ddl
+    upstream: Upstream | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,8 @@ def prepare(
 
     Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
     """
-    changes, statements = for_target(connection, found, tracker, rules)
+    changes, routed_ones = for_target(connection, found, tracker, rules)
+    statements = in_targets_words(connection, routed_ones, rules)
     if not statements:
         return Prepared(changes, None)
     return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end, upstream_names(found)))
@@ -65,7 +82,7 @@ def prepare(
 
 def for_target(
     connection: Any, found: Sequence[Piece], tracker: SchemaTracker, rules: Rules
-) -> tuple[Changes, list[Ddl]]:
+) -> tuple[Changes, list[RoutedDdl]]:
     """What the pieces of a statement change upstream, and what of them is run on the target, in its names.
 
     Changes neither the tracker nor anything on the target but scratch schemas. Raises DdlError DDL-003, DDL-004 as
@@ -81,20 +98,34 @@ def for_target(
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
-    statements: list[Ddl] = []
+    statements: list[RoutedDdl] = []
     for piece in found:
         for part in to_run((piece,), rules):
             for schema in _schemas_made(connection, part, tracker, changes, rules):
-                if schema.text not in {one.text for one in statements}:
+                if schema.ddl.text not in {one.ddl.text for one in statements}:
                     statements.append(schema)
+            upstream = None
+            if is_tidb(connection) and not piece.given:
+                upstream = _upstream(part, tracker, changes)
             for there in _for_target(connection, part, changes, rules):
-                if not is_tidb(connection):
-                    statements.append(there)
-                elif piece.given:  # as a human has written it, but one change a statement
-                    statements += alter_parts(there)
-                else:
-                    statements += _in_tidbs_words(connection, part, there, tracker, changes, rules)
+                one_change = alter_parts(there) if is_tidb(connection) and piece.given else (there,)
+                statements += [RoutedDdl(ddl, upstream) for ddl in one_change]
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
+
+
+def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: Rules) -> list[Ddl]:
+    """The statements as the target takes them: for TiDB, by the structure that its table has now.
+
+    What a human gives is as a human has written it. Raises as `for_tidb`.
+    """
+    found: list[Ddl] = []
+    for one in statements:
+        if one.upstream is None:
+            found.append(one.ddl)
+        else:
+            upstream = one.upstream
+            found += for_tidb(connection, one.ddl, upstream.table, upstream.create_schema, rules.collations)
+    return found
 
 
 def upstream_names(found: Sequence[Piece]) -> frozenset[str]:
@@ -125,7 +156,7 @@ def _changes(connection: Any, found: Sequence[Piece], tracker: SchemaTracker) ->
         return tracker.after(connection, *(piece.ddl for piece in found))
     except DdlError as error:
         creates = all(piece.ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE) for piece in found)
-        if error.code == "DDL-003" and creates and not any(piece.run for piece in found):
+        if error.code in NOT_FOLLOWED and creates and not any(piece.run for piece in found):
             made = [name for piece in found for name in piece.ddl.tables[:1]]
             return {name: None for name in made if tracker.knows(name)}  # OR REPLACE: what it was is not what it is
         raise
@@ -136,7 +167,9 @@ def _made_by_hand(ddl: Ddl, rules: Rules) -> bool:
     return ddl.kind is Kind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
-def _schemas_made(connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules) -> Iterator[Ddl]:
+def _schemas_made(
+    connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules
+) -> Iterator[RoutedDdl]:
     """CREATE DATABASE, as it is upstream, of those that a new table needs and the target lacks.
 
     One that held no table when the source was copied was made by nobody.
@@ -150,9 +183,7 @@ def _schemas_made(connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Ch
             _, end = (classify_ddl(create_sql, Context()).schema_place if create_sql else None) or (0, 0)
             options = create_sql[end:] if create_sql else ""
             made = classify_ddl(f"CREATE DATABASE IF NOT EXISTS {quote_name(target)}{options}", ddl.context)
-            yield from (
-                for_tidb(connection, made, None, create_sql, rules.collations) if is_tidb(connection) else (made,)
-            )
+            yield RoutedDdl(made, Upstream(None, create_sql) if is_tidb(connection) else None)
 
 
 def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tuple[Ddl, ...]:
@@ -174,15 +205,12 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tu
     return drop, without_or_replace(there)
 
 
-def _in_tidbs_words(
-    connection: Any, ddl: Ddl, there: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules
-) -> tuple[Ddl, ...]:
-    """The routed form `there` of a statement as TiDB takes it. Raises as `for_tidb`."""
+def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> Upstream:
+    """What a statement in the source's names depends on."""
     name = ddl.tables[0] if ddl.tables else schema_row(ddl.schema)
-    upstream = tracker.get(name) or changes.get(name) if name.table and ddl.kind is not Kind.CREATE_TABLE else None
+    table = tracker.get(name) or changes.get(name) if name.table and ddl.kind is not Kind.CREATE_TABLE else None
     row = changes.get(schema_row(name.schema))
-    create_schema = row.create_sql if row is not None else tracker.schema_sql(name.schema)
-    return for_tidb(connection, there, upstream, create_schema, rules.collations)
+    return Upstream(table, row.create_sql if row is not None else tracker.schema_sql(name.schema))
 
 
 def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -> bool:

@@ -27,6 +27,8 @@ from unshard.mysql.tidb import is_tidb
 from unshard.schema.words import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
+NOT_FOLLOWED = frozenset({"DDL-003", "DDL-037"})
+"""What comes of a statement whose structures are not found: the server refuses it, or no rule computes them."""
 
 
 def _nothing(_: TableName) -> Table | None:

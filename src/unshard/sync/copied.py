@@ -15,7 +15,7 @@ from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify
 from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind, Skipped
-from unshard.ddl.tracker import SchemaTracker
+from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
@@ -113,7 +113,7 @@ def _refuse(part: Parsed, copy: Table, tracker: SchemaTracker, reader: Statement
         try:
             after = journal.on_target(lambda c: tracker.after(c, part)).get(copy.name)
         except DdlError as error:
-            if error.code != "DDL-003":
+            if error.code not in NOT_FOLLOWED:
                 raise
             return False
         return after is None or (after.columns, after.indexes) == (copy.columns, copy.indexes)

@@ -19,7 +19,9 @@ key where the shards don't; and one that fills rows with what only its own run g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from unshard.ddl.ahead import left_to_run
 from unshard.ddl.context import Context
@@ -29,7 +31,7 @@ from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import for_target
+from unshard.ddl.prepare import RoutedDdl, Upstream, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
@@ -75,7 +77,7 @@ def intent_for(
     begin, end = item.begin.position, item.end.position
     if lock is not None and lock.begun is not None:
         begun = Intent.from_dict(lock.begun)
-        where = statements_of(item)[0].context.where
+        where = statements_of(item)[0].ddl.context.where
         if operator is None:
             context = replace(begun.context, where=where)
             return replace(begun, position_begin=str(begin), position_end=str(end), context=context), True
@@ -103,21 +105,32 @@ def statements_for(
     Raises DdlError DDL-026, DDL-033, DDL-011 for what is given; as `for_target`.
     """
     assert group.ready is not None
-    own = statements = statements_of(group.ready)
-    if keeper.several:
-        own = tuple(map(without_ignore, own))
+    met = statements_of(group.ready)
     if operator is not None and operator.op is Op.SKIP:
         return ()
-    if keeper.is_copied(group.source):
-        there = journal.on_target(lambda c: read_table(c, group.target))
-        own = own if there is None else left_to_run(own, there)
+    own: list[Ddl] = []
+    if operator is None or operator.op is Op.INJECT:
+        own = _own(group, met, keeper, rules, journal)
     if operator is None:
-        return own
-    context = replace(statements[0].context, schema="")
+        return tuple(own)
+    context = replace(met[0].ddl.context, schema="")
     parsed = (parse_given(text, context) for text in operator.sqls)
     found = [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
     _, given = journal.on_target(lambda c: for_target(c, found, tracker, rules))
-    return (*given, *(own if operator.op is Op.INJECT else ()))
+    return (*journal.on_target(lambda c: in_targets_words(c, given, rules)), *own)
+
+
+def _own(
+    group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: Rules, journal: Journal
+) -> list[Ddl]:
+    """What is left to run of the DDL itself. TiDB's words for it depend on its table of now."""
+    if keeper.several:
+        met = [replace(one, ddl=without_ignore(one.ddl)) for one in met]
+    own = journal.on_target(lambda c: in_targets_words(c, met, rules))
+    if not keeper.is_copied(group.source):
+        return own
+    there = journal.on_target(lambda c: read_table(c, group.target))
+    return own if there is None else list(left_to_run(own, there))
 
 
 def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, journal: Journal) -> None:
@@ -140,6 +153,31 @@ def refuse_fills(intent: Intent, group: ShardingGroup, keeper: LockKeeper, journ
         raise ShardError("SHARD-036", where, cause, values)
 
 
-def statements_of(item: DdlItem) -> tuple[Ddl, ...]:
-    """What an item is on the target, to be run."""
-    return tuple(classify_ddl(text, Context.from_dict(context)) for text, context in item.payload["statements"])
+def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[str, Any]:
+    """What an item keeps of a statement: the table's structure before it, None where its copy has it, and its forms.
+
+    An upstream table is written only where it is not the one from before.
+    """
+    return {
+        "before": before.to_dict() if before is not None else None,
+        "statements": [[one.ddl.text, one.ddl.context.to_dict(), *_upstream_form(one, before)] for one in statements],
+    }
+
+
+def _upstream_form(one: RoutedDdl, before: Table | None) -> list[dict[str, Any]]:
+    if one.upstream is None:
+        return []
+    table = one.upstream.table if one.upstream.table != before else None
+    return [{"table": table.to_dict() if table is not None else None, "schema": one.upstream.create_schema}]
+
+
+def statements_of(item: DdlItem) -> tuple[RoutedDdl, ...]:
+    """What an item is on the target, before it is brought into the target's words."""
+    found = []
+    for text, context, *more in item.payload["statements"]:
+        upstream = None
+        if more:
+            form = more[0]["table"] or item.payload["before"]
+            upstream = Upstream(Table.from_dict(form) if form else None, more[0]["schema"])
+        found.append(RoutedDdl(classify_ddl(text, Context.from_dict(context)), upstream))
+    return tuple(found)

@@ -26,9 +26,9 @@ from typing import Any
 from unshard.config.task import ShardDrop
 from unshard.ddl.own_names import without_own_names
 from unshard.ddl.pieces import Piece
+from unshard.ddl.prepare import RoutedDdl
 from unshard.ddl.rewrite import renames
 from unshard.ddl.same_structure import normal
-from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
 from unshard.ddl.without_columns import without_columns
 from unshard.errors import ShardError, Where
@@ -41,6 +41,7 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.shard.sequence import DdlItem
 from unshard.sync.follow import Ddl
+from unshard.sync.group_ddl import item_payload
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also, nothing
 from unshard.sync.ownership import PATIENCE_SECONDS
@@ -105,7 +106,7 @@ class ShardedStatements:
         return replace(piece, run=()) if there is not None else piece
 
     def meet(
-        self, table: TableName, statements: Sequence[Parsed], work: Ddl, at: Location, copied: Location | None = None
+        self, table: TableName, statements: Sequence[RoutedDdl], work: Ddl, at: Location, copied: Location | None = None
     ) -> Also:
         """The table is held behind the statement, which is `statements` on the target.
 
@@ -117,12 +118,9 @@ class ShardedStatements:
         self.groups.refuse_connected(group.target, work.begin)
         before = self.groups.structure(table)
         assert before is not None, "a statement was run on a table that is not there"
-        payload: dict[str, Any] = {
-            "before": before.to_dict() if copied is None else None,
-            "statements": [[one.text, one.context.to_dict()] for one in statements],
-        }
+        payload = item_payload(before if copied is None else None, statements)
         stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
-        texts = tuple(one.text for one in statements)
+        texts = tuple(one.ddl.text for one in statements)
         item = DdlItem(Location(work.begin, at.gtid), copied or work.end, texts, payload, stamp)
         return self.groups.put(group.meet(table, item))
 

@@ -18,11 +18,10 @@ from unshard.ddl.marks import unmarked
 from unshard.ddl.online import Records
 from unshard.ddl.pieces import Piece, Rules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import for_target, upstream_names
+from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.scratch import drop_leftovers
-from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
-from unshard.ddl.tracker import Changes
+from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, Where
 from unshard.log import logger
 from unshard.model.position import Location
@@ -46,7 +45,7 @@ from unshard.target.operators import Op, Operator
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
 
-_UNTRACKED = frozenset({"DDL-003", "DDL-004"})
+_UNTRACKED = NOT_FOLLOWED | {"DDL-004"}
 """What comes of a statement whose structures can't be found out."""
 
 
@@ -197,13 +196,16 @@ class Statements:
         shared = Shared(tuple(found))
         if self.sharded is not None:
             shared = self.sharded.share(found, Where(source=self.source, position=str(work.begin)))
-        changes, statements = journal.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
-        if not statements or shared.meets is not None:
-            return _Ready(changes, None, shared, tuple(statements))
+        changes, routed = journal.on_target(lambda c: for_target(c, shared.pieces, self.tables.tracker, rules))
+        if shared.meets is not None:
+            return _Ready(changes, None, shared, tuple(routed))
+        statements = journal.on_target(lambda c: in_targets_words(c, routed, rules))
+        if not statements:
+            return _Ready(changes, None, shared)
         place, begin, end = self.tables.tracker.place, work.begin, work.end.position
         names = upstream_names(found)
         intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
-        return _Ready(changes, intent, shared, tuple(statements))
+        return _Ready(changes, intent, shared)
 
     def _upstream(self, found: Sequence[Piece], target: TableName) -> Table | None:
         """The first table of the pieces that is `target` there, as it is before them."""
@@ -281,9 +283,10 @@ def _write_down(plan: StatementPlan, at: Location, journal: Journal, again: Open
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What a statement comes to: the structures behind it, and what is to be run at once (`intent`) or waits."""
+    """What a statement comes to: the structures behind it, and what is to be run at once (`intent`) or waits
+    (`statements`)."""
 
     changes: Changes = field(default_factory=dict)
     intent: Intent | None = None
     shared: Shared = field(default_factory=lambda: Shared(()))
-    statements: tuple[Parsed, ...] = ()
+    statements: tuple[RoutedDdl, ...] = ()
