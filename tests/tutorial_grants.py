@@ -59,7 +59,7 @@ def copied_and_followed(target: ThrowawayServer, tmp_path: Path) -> None:
         try:
             source.run(*(statement.format("shop_1") for statement in STATEMENTS))
             ((file, offset, *_),) = source.query("SHOW MASTER STATUS")
-            deadline = time.monotonic() + 180
+            deadline = time.monotonic() + 900
             while (place := checkpoint(target)) is None or place < (file, int(offset)):
                 assert child.poll() is None, (tmp_path / "output.txt").read_text()
                 assert time.monotonic() < deadline, (tmp_path / "output.txt").read_text()
