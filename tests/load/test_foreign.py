@@ -11,6 +11,7 @@ import pytest
 
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
+from unshard.load import unit
 from unshard.load.foreign import read_foreign
 from unshard.load.unit import LoadUnit
 from unshard.model.position import Position
@@ -134,6 +135,23 @@ def test_mydumper_s_dump_is_loaded(
     subprocess.run(["mydumper", *target, *flags], check=True, timeout=300)
     assert make_load(shop).run().rows == 3000
     assert same(source_server, target_server, f"{shop}.orders")
+
+
+@pytest.mark.server
+def test_text_that_tidb_would_take_for_utf8_is_refused(
+    make_load: Callable[..., LoadUnit],
+    shop: str,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(unit, "is_tidb", lambda connection: True)
+    target = ["-h", "127.0.0.1", "-P", str(source_server.port), "-u", "root", "-B", shop, "-o", str(tmp_path / "dump")]
+    subprocess.run(["mydumper", *target], check=True, timeout=300)
+    with pytest.raises(LoadError, match=r"LOAD-024.*text of column v as bytes in latin1"):
+        make_load(shop).run()
+    assert target_server.query(f"SELECT COUNT(*) FROM {shop}.orders") == [(0,)]
 
 
 @pytest.mark.server

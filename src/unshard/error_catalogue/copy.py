@@ -133,4 +133,9 @@ LOAD: dict[str, Entry] = {
         " what is there is taken as it is. Or change that part in the source, or leave the table out"
         " (`ignore-tables` under `block-allow-list:`), and start again",
     ),
+    "LOAD-024": Entry(
+        "a dump of another tool holds the text of column {column} as bytes in {charset}, and TiDB keeps it as utf8mb4",
+        "copy the table with Unshard, `task-mode: full` or `all`, which converts the text; or alter the column to"
+        " utf8mb4 in the source and dump it anew",
+    ),
 }

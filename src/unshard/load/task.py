@@ -21,6 +21,8 @@ from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
 from unshard.mysql.connection import Endpoint
 from unshard.target.gate import Gate
 
+_ALIKE = frozenset({"binary", "ascii", "utf8", "utf8mb3", "utf8mb4"})
+"""Character sets whose bytes mean the same in utf8mb4."""
 _WIDE = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 
@@ -44,6 +46,7 @@ class LoadWork:
     files: tuple[FileWork, ...]
     gate: Gate | None = None
     connections: int = 1
+    into_tidb: bool = False
 
 
 def load_files(payload: bytes) -> bytes:
@@ -99,6 +102,8 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> 
     settings = text.settings if text else ()
     destination = Destination(way.target, way.source, file.file.name, settings, where)
     _check_joined(way, settings, where)
+    if work.into_tidb:
+        _check_bytes(way, settings, where)
     verb = VERBS[work.on_duplicate]
     rewriter = Rewriter(way.target, columns, verb, way.mapping, where, way.constants)
     for piece in _pieces(path, text, state, file, rewriter):
@@ -111,6 +116,16 @@ def _pieces(path: Path, text: SqlText | None, state: FileState, file: FileWork, 
     if text is None:
         return parquet_pieces(path, state.piece, file.way.source, rewriter)
     return sql_pieces(text, state.piece, state.offset, rewriter)
+
+
+def _check_bytes(way: Way, settings: tuple[bytes, ...], where: Where) -> None:
+    """On TiDB text has another character set than in the source, and a file with the bytes of the source's is not
+    converted. Raises LoadError LOAD-024."""
+    if not any(b"BINARY" in setting.upper() for setting in settings):
+        return
+    for column in way.source.columns:
+        if (column.charset or "binary") not in _ALIKE:
+            raise LoadError("LOAD-024", where, values={"column": column.name, "charset": column.charset})
 
 
 def _check_joined(way: Way, settings: tuple[bytes, ...], where: Where) -> None:

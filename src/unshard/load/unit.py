@@ -195,6 +195,7 @@ class LoadUnit:
                     tuple(share),
                     self._settings.gate,
                     max(1, min(connections, CONNECTIONS_OF_A_TASK, len(share))),
+                    self._is_tidb,
                 )
             )
             for share in dealt
