@@ -59,14 +59,21 @@ def test_lists_and_column_mappings_for_no_table_are_told(files: TaskFiles) -> No
 
 def test_a_task_that_would_copy_nothing_does_not_start(files: TaskFiles) -> None:
     (schema,) = files.schemas
-    nothing = replace(files, schemas=(f"{schema}_typo",))
+    nothing = replace(files, schemas=(f"{schema}_typo",), keys={"task-mode": "full"})
     first, second = told(nothing)
     assert first[0] == "fail"
     assert first[1].startswith("the task takes no table at all")
     assert second == ("warn", f"do-dbs: {schema}_typo matches no table of s1; the nearest name is {schema}")
     with pytest.raises(CheckError, match="takes no table at all"):
         require(report_of(nothing))
-    require(report_of(replace(nothing, keys={"ignore-checking-items": ["unmatched_rules"]})))
+    require(report_of(replace(nothing, keys={**nothing.keys, "ignore-checking-items": ["unmatched_rules"]})))
+
+
+def test_a_task_that_follows_may_begin_before_its_tables_are_made(files: TaskFiles) -> None:
+    (schema,) = files.schemas
+    later = replace(files, schemas=(f"{schema}_later",), keys={"task-mode": "all"})
+    assert [severity for severity, _ in told(later)] == ["warn", "warn"]
+    require(report_of(later))
 
 
 def test_a_source_of_which_nothing_is_taken_is_told(files: TaskFiles, second_source: Any, schema: str) -> None:

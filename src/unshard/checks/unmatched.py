@@ -38,7 +38,7 @@ def unmatched(task: TaskFacts) -> Iterator[Finding]:
     if not any(source.targets for source in fresh) and any(source.existing for source in fresh):
         there = _some(name for source in fresh for name in source.existing)
         yield Finding(
-            "fail" if any(source.copies for source in fresh) else "warn",
+            "warn" if any(source.follows for source in fresh) else "fail",  # what is followed may be made later
             f"the task takes no table at all: `block-allow-list` leaves out every table that there is ({there})",
             "correct the names under `block-allow-list`; `unshard explain` shows which rule decides about a table",
         )
