@@ -1,4 +1,4 @@
-"""How a server's collations compare texts, asked of the server itself."""
+"""Comparisons of texts by a server's collations, asked of the server itself."""
 
 from __future__ import annotations
 

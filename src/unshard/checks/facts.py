@@ -54,7 +54,7 @@ _CASCADING = (
 )
 _NO_GRANT = 1141
 WRITES_ANYWAY = "RESTRICTED_REPLICA_WRITER_ADMIN"
-"""What lets an account write to a TiDB that is read-only. ALL PRIVILEGES does not bring it."""
+"""The privilege to write to a TiDB that is read-only. ALL PRIVILEGES does not bring it."""
 
 _NO_PRIVILEGE = frozenset({1227, 1142, 1044})
 
@@ -250,7 +250,7 @@ def _grants(connection: Any) -> list[str]:
 
 
 def _connected(connection: Any) -> int:
-    """How many sessions the server has open. TiDB lacks the status variable."""
+    """The number of sessions that the server has open. TiDB lacks the status variable."""
     if is_tidb(connection):
         return connected(connection)
     ((_, count),) = rows(connection, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")

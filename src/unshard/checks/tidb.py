@@ -43,7 +43,7 @@ def target_collations(task: TaskFacts) -> Iterator[Finding]:
 
 
 def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
-    """What TiDB has not of the tables that the copy will create: by column, and what is left out."""
+    """Findings about the tables that the copy will create: columns that TiDB lacks, and parts that are left out."""
     end = task.target
     if end is None:
         return

@@ -54,7 +54,7 @@ def unmatched(task: TaskFacts) -> Iterator[Finding]:
                 )
     for rule, among in _rules(fresh).items():
         existing = {name for source in among for name in source.existing}
-        if existing and not any(_matches(rule, name, among[0].config) for name in existing):
+        if existing and not _matches(rule, existing, among[0].config):
             near = _nearest(rule, existing)
             hint = f"; the nearest name is {near}" if near else ""
             yield Finding(
@@ -65,7 +65,7 @@ def unmatched(task: TaskFacts) -> Iterator[Finding]:
 
 
 def _rules(sources: Iterable[SourceFacts]) -> dict[_Rule, list[SourceFacts]]:
-    """What names tables to take, with the sources that it is for."""
+    """The rules that name tables to take, with the sources that each is for."""
     found: dict[_Rule, list[SourceFacts]] = {}
     for source in sources:
         for rule in _of_source(source.config):
@@ -85,12 +85,14 @@ def _of_source(config: SubtaskConfig) -> Iterator[_Rule]:
         yield _Rule(f"column mapping {name}", mapping.schema_pattern, mapping.table_pattern, False)
 
 
-def _matches(rule: _Rule, name: TableName, config: SubtaskConfig) -> bool:
-    def one(pattern: str, text: str) -> bool:
-        compiled = Pattern.compile(pattern, case_sensitive=config.case_sensitive, star_anywhere=rule.star_anywhere)
-        return compiled.matches(text)
+def _matches(rule: _Rule, existing: Iterable[TableName], config: SubtaskConfig) -> bool:
+    """Whether the rule is for any of these tables."""
 
-    return one(rule.schema, name.schema) and (rule.table is None or one(rule.table, name.table))
+    def compiled(text: str) -> Pattern:
+        return Pattern.compile(text, case_sensitive=config.case_sensitive, star_anywhere=rule.star_anywhere)
+
+    schema, table = compiled(rule.schema), compiled(rule.table) if rule.table is not None else None
+    return any(schema.matches(name.schema) and (table is None or table.matches(name.table)) for name in existing)
 
 
 def _nearest(rule: _Rule, existing: Iterable[TableName]) -> str:
