@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import MySQLdb
 import pytest
 
-from unshard.checks.collations import weights
+from unshard.checks.tidb import weights
 from unshard.mysql.charsets import SINGLE_BYTE, to_text
 from unshard.mysql.connection import connect
 from unshard.mysql.tidb_collations import SAMPLE, Difference, difference, nearest

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import MySQLdb
 
-from unshard.checks.collations import weights
 from unshard.checks.facts import End, SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.ddl.evaluate import definition_of
 from unshard.errors import UnshardError
 from unshard.model.table import Table, TableName
-from unshard.mysql.connection import session
+from unshard.mysql.connection import rows, session
 from unshard.mysql.failures import Failure, failure_of
 from unshard.mysql.structure import create_statement
-from unshard.mysql.tidb_collations import Difference, charset_of_name, difference, nearest, same_collation
+from unshard.mysql.tidb_collations import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
 from unshard.mysql.tidb_version import tidb_version
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.tidb import NotInTidbError, Words, create_table, tidb_column
@@ -182,3 +182,26 @@ def _words(end: End, source: SourceFacts) -> Words:
 def _some(names: list[str] | tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(islice(names, _NAMED)) + more
+
+
+def weights(connection: Any, collation: str, charset: str) -> dict[str, bytes]:
+    """By text of `SAMPLE` what the server sorts it by: equal for equal texts.
+
+    Texts that the character set lacks are left out. Driver errors come up, 1273 for a collation that the server lacks.
+    """
+    asked = []
+    # big5's WEIGHT_STRING is that of sorting, by which characters are equal that compare as different
+    own = charset.lower() == "big5"
+    for text in SAMPLE:
+        value = f"CONVERT(_utf8mb4 0x{text.encode().hex()} USING {charset})"
+        kept = f"CONVERT({value} USING utf8mb4) = CONVERT(_utf8mb4 0x{text.encode().hex()} USING utf8mb4)"
+        weight = value if own and not text.isascii() else f"WEIGHT_STRING({value} COLLATE {collation})"
+        asked += [f"HEX({weight})", f"{kept} COLLATE utf8mb4_bin"]
+    padded = f"CONVERT('A' USING {charset}) = CONVERT('A ' USING {charset}) COLLATE {collation}"
+    ((*found, pads),) = rows(connection, f"SELECT {', '.join(asked)}, {padded}")
+    known = {
+        text: str(weight).encode() for text, weight, kept in zip(SAMPLE, found[::2], found[1::2], strict=True) if kept
+    }
+    if pads:
+        known["A "] = known["A"]
+    return known

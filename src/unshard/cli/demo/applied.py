@@ -1,4 +1,4 @@
-"""How often the target was told of each chunk, row version and delete: what its own record of them shows.
+"""Counts of each chunk, row version and delete that reached the target, from the record that it keeps of them.
 
 A MariaDB keeps the record in its binlog. A TiDB has none; there it is the versions of each row and of the receipts.
 """
@@ -22,7 +22,7 @@ Chunk = tuple[str, str, str, str]  # source, batch, partition, chunk
 
 @dataclass(frozen=True, slots=True)
 class AppliedCounts:
-    """What the target's record holds; of `chunks_twice` to `without_receipt` there must be none.
+    """The counts of the target's record; of `chunks_twice` to `without_receipt` there must be none.
 
     `chunks` counts chunks that have a receipt, `versions` the row images written into the merged table.
     `without_receipt` are versions and deletes that a transaction without exactly one receipt wrote, where the record
@@ -87,7 +87,7 @@ def _binlog(target: ThrowawayServer) -> _Record:
 
 
 def _row_versions(target: TidbServer, upstream: Counter[RowEvent]) -> _Record:
-    """Of every row that the shards ever had."""
+    """The record of every row that the shards ever had, from the versions that TiDB keeps."""
     moved, _ = receipts(target)
     ids = {(event.after or event.before)[0] for event in as_applied(upstream)}
     found = versions(target, MERGED, ids)
@@ -111,7 +111,7 @@ def _merged(image: Image, shard: Shard) -> Image:
 
 
 def _versions(events: Counter[RowEvent]) -> Counter[Image]:
-    """How often each row came to stand as it did. Compaction leaves versions out; none may come more often."""
+    """Times that each row came to stand as it did. Compaction leaves versions out; none may come more often."""
     counts: Counter[Image] = Counter()
     for event, times in events.items():
         if event.after:
@@ -120,7 +120,7 @@ def _versions(events: Counter[RowEvent]) -> Counter[Image]:
 
 
 def _vanished(events: Counter[RowEvent]) -> Counter[str]:
-    """How often each id vanished: deleted, or changed into another."""
+    """Counts of the times that each id vanished: deleted, or changed into another."""
     counts: Counter[str] = Counter()
     for event, times in events.items():
         if event.before and (not event.after or event.after[0] != event.before[0]):
