@@ -28,6 +28,9 @@ def temporal(kind: str, fsp: int = 0) -> Column:
         (decimal(2, 2), "81", "0.01"),  # nothing before the point: the sign sits on the fraction
         (decimal(2, 2), "7e", "-0.01"),
         (decimal(3, 0), "80 00", "0"),
+        (decimal(3, 0), "7f ff", "0"),  # a zero with a sign, which an UNSIGNED column does not take
+        (decimal(4, 2), "7f ff", "0.00"),
+        (decimal(20, 9), "7f ff ff ff ff ff ff ff ff ff", "0.000000000"),
         (decimal(10, 9), "80 00 00 00 05", "0.000000005"),
     ],
 )

@@ -99,6 +99,12 @@ def test_a_composite_key_is_a_condition() -> None:
     assert key == b"(`id`=5 AND `d`=1.00) OR "
 
 
+def test_the_year_zero_is_not_the_year_2000_of_two_digits() -> None:
+    short = (Column("id", "year", "year(2)", nullable=False), NAME, AMOUNT)
+    found = encoded(plan(PRIMARY, columns=short), (Op.INSERT, 0, 0, "x", None), (Op.DELETE, 1, 2000, None, None))
+    assert [(key, row) for _, _, key, _, row in found] == [(b"'0000',", b"('0000','x',NULL),"), (b"'2000',", None)]
+
+
 def test_shares_part_the_changes_and_all_see_the_same_number() -> None:
     rows = [(Op.INSERT, n, n, "x", None) for n in range(100)]
     rows += [

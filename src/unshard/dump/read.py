@@ -39,7 +39,7 @@ def select(table: Table, conditions: Sequence[str] = ()) -> str:
 
     FLOAT goes through DOUBLE: the server prints FLOAT with six digits, which is not the value. Text that is not
     utf8mb4 is read in its own bytes: the server would send a question mark for what it can't convert. A DECIMAL
-    ZEROFILL is read without its zeros in front, as the binlog has it.
+    ZEROFILL is read without its zeros in front, and a YEAR(2) as the year that it stands for, as the binlog has them.
     """
     terms = [_term(column) for column in dumped_columns(table)]
     condition = " AND ".join(f"({text})" for text in conditions if text)
@@ -50,6 +50,8 @@ def _term(column: Column) -> str:
     name = quote_name(column.name)
     if column.type in _APPROXIMATE:
         return f"{name} * 1e0"  # a cast that every server has, and which leaves a zero its sign
+    if column.type == "year" and column.definition == "year(2)":  # shown without its century, which the binlog has
+        return f"{name} + IF({name} < 70, 2000, 1900)"
     if column.type == "decimal" and "zerofill" in column.definition:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
     # CAST ... AS BINARY would give NULL on MariaDB for a text longer than max_allowed_packet

@@ -199,6 +199,7 @@ def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: c
     size: cython.int
     count: cython.int
     value: uint32_t
+    bits: uint32_t = 0
     groups: cython.int = whole // 9 + scale // 9 + (1 if first else 0) + (1 if last else 0)
     i: cython.int
     for i in range(groups):
@@ -217,10 +218,11 @@ def put_decimal(column: Sink, at: Bytes, end: Bytes, whole: cython.int, scale: c
             value = _group(at, size, mask)
         if value >= _limit(count):
             return fail(column, INVALID)
+        bits |= value
         out = put_digits(out, value, count)
         at += size
     start: cython.pointer[u8] = place
-    if mask:
+    if mask and bits:  # an UNSIGNED column takes no zero with a sign, and no column keeps the sign
         place[0] = 45  # -
         place += 1
     skip: cython.int = 0

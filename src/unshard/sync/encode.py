@@ -179,7 +179,16 @@ def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> t
     """Columns and their values, by place: the table may have a column called `op` or `seq` itself."""
     places = {column.name: place for place, column in enumerate(plan.table.columns)}
     columns = [plan.table.columns[places[name]] for name in names]
-    return columns, [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
+    values = [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
+    return columns, [
+        _years(array) if column.definition == "year(2)" else array
+        for column, array in zip(columns, values, strict=True)
+    ]
+
+
+def _years(values: Any) -> Any:
+    """The values of a YEAR(2) as text: there the number 0 is the year 2000, and only `'0000'` is the year zero."""
+    return pc.utf8_lpad(values.cast(pa.string()), 4, "0")
 
 
 def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:

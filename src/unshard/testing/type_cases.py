@@ -180,6 +180,7 @@ MARIADB: Cases = {
         "'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'",
         "NULL",
     ),
+    "year(2)": ("'0'", "2000", "2001", "70", "1970", "1999", "69", "2069", "NULL"),
     "json": ("""'{"a": [1, null, "é"]}'""", "NULL"),
     **{
         f"{kind} compressed{more}": ("''", "'short'", *(f"repeat('a', {length})" for length in lengths), "NULL")
