@@ -21,7 +21,7 @@ from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.definition import Dialect
-from unshard.schema.words import NotUnderstoodError
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
 def plan_intent(
@@ -36,9 +36,9 @@ def plan_intent(
 
     `sources` are names that their tables have upstream. The structure after each step is found on empty copies of the
     target's own tables, or computed for TiDB. Changes nothing but scratch schemas. Raises DdlError DDL-003 where the
-    server refuses a statement there, DDL-005 where the target lacks a table or schema that it needs, DDL-012 where it
-    has a table already under a name that a RENAME gives; MySQLdb.Error for a lost connection. `statements` must not be
-    empty.
+    server refuses a statement there, DDL-040 where TiDB's table does not fit it, DDL-005 where the target lacks a table
+    or schema that it needs, DDL-012 where it has a table already under a name that a RENAME gives; MySQLdb.Error for a
+    lost connection. `statements` must not be empty.
     """
     if is_tidb(connection):
         steps = _steps(_ComputedWorld(connection), statements, sources)
@@ -74,7 +74,7 @@ class _World(ABC):
 
     @abstractmethod
     def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
-        """The tables behind the statement. Raises DdlError DDL-003."""
+        """The tables behind the statement. Raises DdlError DDL-003, DDL-040."""
 
     @abstractmethod
     def after_schema(self, ddl: Ddl, before: str | None) -> str | None:
@@ -110,7 +110,8 @@ class _ScratchWorld(_World):
 class _ComputedWorld(_World):
     """For TiDB, where each statement on a copy would be a job of its own, and the history of jobs tells what was run.
 
-    A statement that can't be computed leaves its tables as they are here: only a warning of ours would need them.
+    A statement that can't be computed leaves its tables as they are here: only a warning of ours would need them. One
+    that TiDB would refuse for what its table has or lacks raises DdlError DDL-040, before anything of a plan is run.
     """
 
     def need(self, table: Table) -> None:
@@ -119,6 +120,9 @@ class _ComputedWorld(_World):
     def after_tables(self, ddl: Ddl, names: Collection[TableName]) -> dict[TableName, Table | None]:
         try:
             changes = evaluate(ddl, self.table, lambda name: self.schema(ddl, name), Dialect.TIDB)
+        except ContradictionError as error:
+            where = replace(ddl.context.where, table=str(ddl.tables[0]))
+            raise DdlError("DDL-040", where, str(error), {"statement": ddl.text}) from error
         except NotUnderstoodError:
             return {name: self.table(name) for name in names}
         return {name: changes.get(name, self.table(name)) for name in names}

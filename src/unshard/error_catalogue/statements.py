@@ -156,6 +156,12 @@ DDL: dict[str, Entry] = {
         "somebody has cancelled the DDL job on the target: {statement}",
         "start again to run it once more; or leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "DDL-040": Entry(
+        "the target's table does not fit the statement, of which nothing is run: {statement}",
+        "bring the target's table into the structure from before the statement and start again; or do its work by hand "
+        "and leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; or give another one in its place, "
+        "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; then start again",
+    ),
     "DDL-028": Entry(
         "`{op}` is for statements, and here are row changes",
         "take it back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`; leave the changes out, "

@@ -6,7 +6,7 @@ count (`mysql_prepare_alter_table`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
@@ -16,6 +16,7 @@ from unshard.schema.definition import (
     DefaultKind,
     ForeignKey,
     KeyDefinition,
+    KeyKind,
     TableDefinition,
 )
 from unshard.schema.implied import Surroundings, arranged, complete_column, converted, resolved
@@ -47,7 +48,7 @@ from unshard.schema.operations import (
     Written,
 )
 from unshard.schema.partitions import repartitioned
-from unshard.schema.words import NotUnderstoodError
+from unshard.schema.words import ContradictionError, NotUnderstoodError
 
 
 def altered(
@@ -55,9 +56,9 @@ def altered(
 ) -> TableDefinition:
     """The definition behind the operations of one ALTER TABLE on a table of that name.
 
-    The server has run the statement, so it is taken to be right: what it names and the table lacks is passed over only
-    where the statement says IF EXISTS. Raises NotUnderstoodError for anything else that the table lacks, and for what
-    is not followed.
+    What a statement names and the table lacks, or has already, is passed over only where the statement says IF EXISTS
+    or IF NOT EXISTS. Raises ContradictionError for anything else of that kind, NotUnderstoodError for what is not
+    followed.
     """
     change = _Change(table, around)
     for operation in operations:
@@ -159,7 +160,7 @@ class _Change:
     def _(self, operation: DropKey) -> None:
         if self.table.key(operation.name) is None:
             if not operation.if_exists:
-                raise NotUnderstoodError(f"the table has no key {operation.name}")
+                raise ContradictionError(f"the table has no key {operation.name}")
             return
         kept = tuple(key for key in self.table.keys if key.name.lower() != operation.name.lower())
         self.table = replace(self.table, keys=kept)
@@ -168,7 +169,7 @@ class _Change:
     def _(self, operation: DropForeignKey) -> None:
         kept = tuple(key for key in self.table.foreign_keys if key.name.lower() != operation.name.lower())
         if len(kept) == len(self.table.foreign_keys) and not operation.if_exists:
-            raise NotUnderstoodError(f"the table has no foreign key {operation.name}")
+            raise ContradictionError(f"the table has no foreign key {operation.name}")
         self.table = replace(self.table, foreign_keys=kept)
 
     @take.register
@@ -182,12 +183,12 @@ class _Change:
         elif self.table.key(name) is not None:
             self.take(DropKey(operation.name))
         elif not operation.if_exists:
-            raise NotUnderstoodError(f"the table has no constraint {operation.name}")
+            raise ContradictionError(f"the table has no constraint {operation.name}")
 
     @take.register
     def _(self, operation: RenameKey) -> None:
         if self.table.key(operation.old) is None:
-            raise NotUnderstoodError(f"the table has no key {operation.old}")
+            raise ContradictionError(f"the table has no key {operation.old}")
         keys = tuple(
             replace(key, name=operation.new, generated=False) if key.name.lower() == operation.old.lower() else key
             for key in self.table.keys
@@ -254,11 +255,17 @@ class _Change:
             replace(key, columns=tuple(renamed.get(column.lower(), column) for column in key.columns))
             for key in self.table.foreign_keys
         )
+        keys += self.new_keys
+        foreign_keys += tuple(self.new_foreign_keys)
+        _refuse_doubles("column", [column.name for column in columns])
+        _refuse_doubles("key", ["PRIMARY" if key.kind is KeyKind.PRIMARY else key.name for key in keys])
+        _refuse_doubles("foreign key", [key.name for key in foreign_keys])
+        _refuse_doubles("check", [check.name for check in self.table.checks])
         return replace(
             self.table,
             columns=tuple(columns),
-            keys=(*keys, *self.new_keys),
-            foreign_keys=(*foreign_keys, *self.new_foreign_keys),
+            keys=tuple(keys),
+            foreign_keys=foreign_keys,
             checks=tuple(check for check in self.table.checks if not self._names_dropped(check)),
             charset=self.charset[0],
             collation=self.charset[1],
@@ -311,7 +318,7 @@ class _Change:
             return True
         if if_exists:
             return False
-        raise NotUnderstoodError(f"the table has no column {name}")
+        raise ContradictionError(f"the table has no column {name}")
 
 
 def _place(columns: Sequence[ColumnDefinition], position: Position) -> int:
@@ -321,5 +328,14 @@ def _place(columns: Sequence[ColumnDefinition], position: Position) -> int:
         return 0
     names = [column.name.lower() for column in columns]
     if position.lower() not in names:
-        raise NotUnderstoodError(f"the table has no column {position}")
+        raise ContradictionError(f"the table has no column {position}")
     return names.index(position.lower()) + 1
+
+
+def _refuse_doubles(what: str, names: Iterable[str]) -> None:
+    """Raises ContradictionError for a name that two have; the server makes up the names of those without."""
+    seen: set[str] = set()
+    for name in filter(None, (name.lower() for name in names)):
+        if name in seen:
+            raise ContradictionError(f"the table has {what} {name} already")
+        seen.add(name)

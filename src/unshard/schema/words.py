@@ -16,6 +16,10 @@ class NotUnderstoodError(ValueError):
     """A statement says something that is not read here; the text tells what."""
 
 
+class ContradictionError(NotUnderstoodError):
+    """A statement changes what its table has not, or makes what its table has; the text tells what."""
+
+
 def unquoted(literal: str) -> str:
     """The value of a quoted text."""
     return _ESCAPED.sub(
