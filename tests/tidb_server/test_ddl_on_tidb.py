@@ -80,6 +80,14 @@ CASES: dict[str, tuple[str, ...]] = {
         "ALTER TABLE t DROP COLUMN a, DROP KEY kb",
         "ALTER TABLE t DROP KEY kbb, DROP COLUMN bb, DROP COLUMN c",
     ),
+    "names that change hands": (
+        "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(9), c DATE, KEY ka (a), KEY kb (b))",
+        "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a, RENAME KEY ka TO kb, RENAME KEY kb TO ka",
+        "ALTER TABLE t CHANGE a b VARCHAR(12), CHANGE b c BIGINT, CHANGE c a DATE",
+        "ALTER TABLE t CHANGE a d DATE, ADD a INT, CHANGE b e VARCHAR(12)",
+        "ALTER TABLE t RENAME COLUMN d TO c, DROP COLUMN c, RENAME KEY ka TO kc, ADD KEY ka (e)",
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS a INT, RENAME COLUMN a TO f, ADD KEY IF NOT EXISTS ka (a)",
+    ),
     "keys in the definition of a column": (
         "CREATE TABLE t (id INT)",
         "ALTER TABLE t ADD a INT UNIQUE, ADD b INT NOT NULL PRIMARY KEY FIRST",

@@ -75,6 +75,7 @@ class _Change:
     dropped: set[str] = field(default_factory=set)
     changed: dict[str, ChangeColumn] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
+    renamed_keys: dict[str, str] = field(default_factory=dict)
     placed: list[tuple[Written, Position, str]] = field(default_factory=list)
     """New columns, and changed ones that move: with the name that the column has had, if any."""
     new_keys: list[KeyDefinition] = field(default_factory=list)
@@ -189,11 +190,7 @@ class _Change:
     def _(self, operation: RenameKey) -> None:
         if self.table.key(operation.old) is None:
             raise ContradictionError(f"the table has no key {operation.old}")
-        keys = tuple(
-            replace(key, name=operation.new, generated=False) if key.name.lower() == operation.old.lower() else key
-            for key in self.table.keys
-        )
-        self.table = replace(self.table, keys=keys)
+        self.renamed_keys[operation.old.lower()] = operation.new
 
     @take.register
     def _(self, operation: AlterKey) -> None:
@@ -307,6 +304,9 @@ class _Change:
             if name and name in self.dropped:
                 continue
             parts.append(replace(part, column=self.renamed.get(name, part.column)) if name else part)
+        new = self.renamed_keys.get(key.name.lower())
+        if new is not None:
+            key = replace(key, name=new, generated=False)
         return replace(key, parts=tuple(parts)) if parts else None
 
     def _bring(self, written: Written) -> None:
