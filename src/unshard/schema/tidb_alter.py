@@ -44,6 +44,7 @@ from unshard.schema.operations import (
     SetOptions,
     Written,
 )
+from unshard.schema.rename_order import with_free_names
 from unshard.schema.text import column_text, default_text, key_body
 from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, Translation, Words, listed, tidb_column, tidb_key
 
@@ -84,7 +85,7 @@ def alter_table(
     statement. Raises NotInTidbError.
     """
     translator = _Translator(name.table, before, there, around, words)
-    for operation in sorted(_with_free_names(operations, before), key=_turn):
+    for operation in sorted(with_free_names(operations, before), key=_turn):
         translator.take(operation)
     statements = tuple(
         f"ALTER TABLE {name.quoted} {', '.join(change.text for change in group)}"
@@ -98,67 +99,6 @@ def _turn(operation: Operation) -> int:
     if isinstance(operation, DropForeignKey):
         return 0
     return 1 if isinstance(operation, DropKey | DropConstraint) else 2
-
-
-def _with_free_names(operations: Sequence[Operation], before: TableDefinition) -> list[Operation]:
-    """The operations, so that no column or key gets a name before the one that has had it is renamed or dropped.
-
-    MySQL gives all names at once. Here a column or key whose name goes to another one is renamed twice, by a name that
-    none has; and a column whose name goes to another one is dropped first.
-    """
-    first: list[Operation] = []
-    rest: list[Operation] = []
-    wanted = [operation for operation in operations if not _is_there(operation, before)]
-    columns, keys = _new_names(wanted)
-    for operation in wanted:
-        spare = f"_renamed_{len(first)}"
-        match operation:
-            case RenameColumn(old, new) if old.lower() in columns and old.lower() != new.lower():
-                first.append(RenameColumn(old, spare))
-                operation = replace(operation, old=spare)
-            case ChangeColumn(old=old) if old.lower() in columns and old.lower() != _new_name(operation):
-                if not (operation.if_exists and before.column(old) is None):
-                    first.append(RenameColumn(old, spare))
-                    operation = replace(operation, old=spare)
-            case RenameKey(old, new) if old.lower() in keys and old.lower() != new.lower():
-                first.append(RenameKey(old, spare))
-                operation = replace(operation, old=spare)
-            case DropColumn(name) if name.lower() in columns:
-                first.append(operation)
-                continue
-        rest.append(operation)
-    return [*first, *rest]
-
-
-def _is_there(operation: Operation, before: TableDefinition) -> bool:
-    """Whether an ADD … IF NOT EXISTS finds a column or key of its name, and does nothing."""
-    match operation:
-        case AddColumn(written, _, True):
-            return before.column(written.column.name) is not None
-        case AddKey(key, True):
-            return bool(key.name) and before.key(key.name) is not None
-    return False
-
-
-def _new_names(operations: Sequence[Operation]) -> tuple[set[str], set[str]]:
-    """The names that a statement gives to columns and to keys, folded."""
-    columns: set[str] = set()
-    keys: set[str] = set()
-    for operation in operations:
-        match operation:
-            case RenameColumn(_, new):
-                columns.add(new.lower())
-            case AddColumn() | ChangeColumn():
-                columns.add(_new_name(operation))
-            case RenameKey(_, new):
-                keys.add(new.lower())
-            case AddKey(key):
-                keys.add(key.name.lower())
-    return columns, keys
-
-
-def _new_name(operation: AddColumn | ChangeColumn) -> str:
-    return operation.written.column.name.lower()
 
 
 def _grouped(changes: Sequence[_Change]) -> list[list[_Change]]:
