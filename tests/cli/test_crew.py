@@ -16,7 +16,7 @@ from unshard.api.verbs import PauseTask, QueryStatus, ResumeTask, StopTask
 from unshard.cli.crew import Crew, Texts
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
-from unshard.errors import SourceError, UnshardError
+from unshard.errors import SourceError, UnshardError, Where
 from unshard.log import LogSettings, configure, logger
 from unshard.retry import retrying
 from unshard.worker.status import SubtaskStatus
@@ -106,6 +106,28 @@ def test_with_auto_resume_an_error_that_may_pass_ends_nothing() -> None:
         assert running.ended.wait(60)
     running.join()
     assert len(failed) == 2
+
+
+def test_who_waits_for_an_error_to_pass_says_for_which_and_since_when_nothing_worked() -> None:
+    read: list[SubtaskStatus] = []
+
+    def fails_twice(stop: Event) -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise SourceError("SOURCE-003", Where(source="s0"), "(2013, 'gone\naway')")
+
+    tries: list[int] = []
+    with crew(fails_twice, resumes=True) as running:
+        while not running.ended.wait(0.01):
+            read += [reading for reading in running.readings() if reading.waits is not None]
+    running.join()
+    waits = [reading.waits for reading in read if reading.waits is not None]
+    assert {one.since for one in waits} == {waits[0].since}
+    assert len({one.until for one in waits}) == 2 and all(one.until > one.since for one in waits)
+    assert {one.error for one in waits} == {
+        "SOURCE-003 [source s0]: the connection to the source was lost: (2013, 'gone away')"
+    }
+    assert running.readings()[0].waits is None
 
 
 def test_a_fault_of_ours_is_raised_as_it_is() -> None:

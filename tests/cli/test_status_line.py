@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from io import StringIO
 from threading import Event
 from unittest.mock import patch
@@ -17,7 +18,7 @@ from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
 from unshard.sync.ledger import Account, Entry
 from unshard.sync.status import FailOver, Meter
-from unshard.worker.status import SubtaskStatus
+from unshard.worker.status import SubtaskStatus, Waiting
 
 RELAY = SubtaskStatus("s1", "relay")
 
@@ -74,6 +75,20 @@ def test_each_copying_unit_gets_one_line_that_stays_as_it_ends(rows_before: int,
     over = replace(RELAY, copied=(dump,))
     done = [text for text in told_by(dump, over, over) if "done" in text]
     assert done == [f"s1  dump  4,000 rows  9.0 kB  {told}"]
+
+
+def test_a_wait_is_told_in_place_of_figures_and_gets_one_line_that_stays() -> None:
+    def at(second: int) -> datetime:
+        return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)
+
+    waits = Waiting("SOURCE-003: it was lost", at(5), at(6))
+    first = SubtaskStatus("s1", "starting", waits=waits)
+    assert line(first) == (
+        "s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost, next try at 03:04:06 UTC"
+    )
+    again = replace(first, waits=replace(waits, until=at(9)))
+    stays = [text for text in told_by(first, RELAY, again, again) if "by itself" in text]
+    assert stays == ["s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost. It goes on by itself"]
 
 
 def test_each_fail_over_gets_one_line_that_stays() -> None:

@@ -321,7 +321,7 @@ def test_the_disk_of_the_relay_is_full(files: TaskFiles, goes_on: Any, source: M
     source.run(f"CREATE TABLE {name}_large (id INT PRIMARY KEY, b MEDIUMTEXT)")
     for number in range(8):
         source.run(f"INSERT INTO {name}_large VALUES ({number}, REPEAT('x', 2000000))")
-    with Command(files, limits="ulimit -f 8000") as command:
+    with Command(files, "", "ulimit -f 8000", "--no-auto-resume") as command:
         assert command.wait() == 1, command.text
         assert "RELAY-013" in command.text and "s1" in command.text, command.text
         assert "Traceback" not in command.text

@@ -72,7 +72,7 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
                 moves(files)
                 time.sleep(random.uniform(0, 0.7))
                 command.kill()
-    with Command(files) as command:
+    with Command(files, "", ":", "--no-auto-resume") as command:
         command.catch_up()
         with row_held(target, first.quoted):
             source.run(f"UPDATE {first.quoted} SET k = k + 1")

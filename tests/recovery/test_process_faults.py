@@ -30,11 +30,11 @@ def with_signal(command: Command, number: signal.Signals) -> None:
                 child.send_signal(number)
 
 
-def test_a_killed_jvm_ends_the_run_and_the_next_goes_on(
+def test_without_auto_resume_a_killed_jvm_ends_the_run_and_the_next_goes_on(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
 ) -> None:
     name = work.plan.names[0]
-    with Command(files) as command:
+    with Command(files, "", ":", "--no-auto-resume") as command:
         command.catch_up()
         with row_held(target, name.quoted):
             source.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id > 500")
@@ -51,17 +51,18 @@ def test_a_killed_jvm_ends_the_run_and_the_next_goes_on(
     assert_exactly_once(source, target, work.plan.names)
 
 
-def test_with_auto_resume_a_killed_jvm_is_replaced(
+def test_a_killed_jvm_is_replaced(
     files: TaskFiles, work: Workload, source: MariadbServer, target: MariadbServer
 ) -> None:
     name = work.plan.names[0]
-    with Command(files, "", ":", "--auto-resume") as command:
+    with Command(files) as command:
         command.catch_up()
         with row_held(target, name.quoted):
             source.run(f"UPDATE {name.quoted} SET k = k + 1", f"DELETE FROM {name.quoted} WHERE id > 500")
             wait_until(lambda: stands_still(target), "in the middle of a batch")
             command.jvm.kill()
             wait_until(lambda: "dispatch auto resume" in command.log.read_text(), "another try")
+            assert "s1  waits  since " in command.text and "ENGINE-003 [source s1" in command.text, command.text
         command.catch_up()
         command.interrupt()
         assert command.wait() == 0, command.text

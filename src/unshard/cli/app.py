@@ -84,8 +84,8 @@ def run(
         ),
     ] = 10.0,
     auto_resume: Annotated[
-        bool, typer.Option("--auto-resume", help="After an error that may pass, go on by itself as a worker does.")
-    ] = False,
+        bool, typer.Option("--auto-resume/--no-auto-resume", help="Wait for an error that may pass, and go on.")
+    ] = True,
     remove_meta: Annotated[
         bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
     ] = False,
@@ -99,6 +99,9 @@ def run(
     redact: Redact = False,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
+
+    After an error that may pass, such as a cut of the network, it tells what it waits for and goes on by itself; with
+    --no-auto-resume it ends there.
 
     Ctrl-C finishes the batch in hand and stops; one that takes too long is left to the next start. The same command
     goes on from there. Exit code 0: done or stopped

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from threading import Event
 
 from rich.console import Console, Group, RenderableType
@@ -29,7 +30,7 @@ Readings = Callable[[], Sequence[SubtaskStatus]]
 
 def show(console: Console, readings: Readings, ended: Event) -> None:
     """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller."""
-    told: set[tuple[str, str | FailOver]] = set()
+    told: set[tuple[str, str | FailOver | datetime]] = set()
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             while not ended.wait(REFRESH_SECONDS):
@@ -50,15 +51,17 @@ def show(console: Console, readings: Readings, ended: Event) -> None:
             last, due = lines, time.monotonic() + PLAIN_SECONDS
 
 
-def _tell_once(console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str | FailOver]]) -> None:
-    """A line that stays for each dump and load that is over, and each fail-over; `told` are those that have theirs."""
+def _tell_once(
+    console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str | FailOver | datetime]]
+) -> None:
+    """A line that stays for each dump and load that is over, each fail-over and each wait; `told` have theirs."""
     for what, text in _lasting(readings):
         if what not in told:
             told.add(what)
             console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[tuple[str, str | FailOver], str]]:
+def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[tuple[str, str | FailOver | datetime], str]]:
     """What has a line that stays, and the line."""
     for reading in readings:
         for copy in reading.copied:
@@ -68,6 +71,8 @@ def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[tuple[str, str
         for over in reading.sync.failovers if reading.sync is not None else ():
             went = f"the source has failed over from server {over.before} to {over.now}, it goes on at {over.place}"
             yield (reading.source, over), f"{reading.source}  {went}"
+        if reading.waits is not None:
+            yield (reading.source, reading.waits.since), f"{_waits(reading)}. It goes on by itself"
 
 
 def _without_estimate(over: SubtaskStatus) -> SubtaskStatus:
@@ -89,6 +94,8 @@ def render(readings: Sequence[SubtaskStatus]) -> RenderableType:
 
 def line(reading: SubtaskStatus) -> str:
     """A reading in one line; what is told first changes least."""
+    if reading.waits is not None:
+        return f"{_waits(reading)}, next try at {_clock(reading.waits.until)}"
     head = f"{reading.source}  {reading.unit}"
     if reading.progress is not None:
         return f"{head}  {_copying(reading.progress, reading.unit_seconds)}"
@@ -116,6 +123,15 @@ def line(reading: SubtaskStatus) -> str:
     if reading.note:
         parts.append(reading.note)
     return f"{head}  {'  '.join(parts)}"
+
+
+def _waits(reading: SubtaskStatus) -> str:
+    assert reading.waits is not None
+    return f"{reading.source}  waits  since {_clock(reading.waits.since)} for this to pass: {reading.waits.error}"
+
+
+def _clock(time_: datetime) -> str:
+    return f"{time_:%H:%M:%S} UTC"
 
 
 def _missing_by_table(tables: Mapping[str, Entry]) -> str:

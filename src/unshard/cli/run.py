@@ -44,7 +44,7 @@ def run_task(
     console: Console,
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
     *,
-    auto_resume: bool = False,
+    auto_resume: bool = True,
     remove_meta: bool = False,
     addr: str = "127.0.0.1:0",
     log: LogSettings | None = None,

@@ -66,7 +66,7 @@ class PurgeConfig(Section):
 
 
 class CheckerConfig(Section):
-    """Automatic resume of a task that an error has paused, and of the relay. `unshard run` ends instead."""
+    """Automatic resume of a task that an error has paused, and of the relay. `unshard run` has it too."""
 
     check_enable: bool = Field(default=True, description="Resume without being asked.")
     backoff_rollback: Seconds = Field(

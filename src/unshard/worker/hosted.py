@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from threading import Event, RLock, Thread
@@ -27,7 +27,7 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 from unshard.worker.report import UNITS, process_error
 from unshard.worker.stages import towards
 from unshard.worker.start import OTHER_DUMP
-from unshard.worker.status import SubtaskStatus
+from unshard.worker.status import SubtaskStatus, Waiting
 from unshard.worker.subtask import Subtask
 
 WAIT_ON_STOP_SECONDS = 10.0
@@ -55,6 +55,7 @@ class HostedSubtask:
     canceled: bool = False
     resumption: Resumption = field(default_factory=Resumption)
     _detail: str = ""
+    _waits: Waiting | None = None
     _stop: Event = field(default_factory=Event)
     _give_up: Event = field(default_factory=Event)
     _deadline: float = 0.0
@@ -135,7 +136,11 @@ class HostedSubtask:
     def reading(self) -> SubtaskStatus:
         """What it does now; before its first run nothing is known."""
         subtask = self.subtask
-        return subtask.status() if subtask is not None else SubtaskStatus(self.source, "starting")
+        status = subtask.status() if subtask is not None else SubtaskStatus(self.source, "starting")
+        with self._lock:
+            waits = self._waits if self.stage is Stage.PAUSED and not self.canceled else None
+            due = self.resumption.due
+        return replace(status, waits=replace(waits, until=due)) if waits is not None and due is not None else status
 
     def brief(self) -> SubtaskBrief:
         """What the master is to keep."""
@@ -258,12 +263,24 @@ class HostedSubtask:
             pass
         elif makes_sense(error) and self.resumption.may_go_on(self.checker):
             self.resumption = self.resumption.failed(now, self.checker)
+            self._waits = self._waiting(error, now)
         elif makes_sense(error):
             self._log.error("auto-resume gives up", code=error.code, count=self.resumption.step)
         else:
             self._log.error("task can't auto resume", code=error.code)
         self.fault = fault  # last: who looks without the lock may count on what goes with it
         self._say(stages.Event.FAIL)
+
+    def _waiting(self, error: UnshardError, now: datetime) -> Waiting:
+        """What it waits for from `now` on: since the first error, unless a run has copied or applied rows since."""
+        place = f" [{error.where}]" if str(error.where) else ""
+        cause = f": {error.cause}" if error.cause else ""
+        text = " ".join(f"{error.code}{place}: {error.message}{cause}".split())
+        status = self.subtask.status() if self.subtask is not None else SubtaskStatus(self.source, "starting")
+        copied = status.progress is not None and status.progress.rows_done > status.progress.rows_before
+        worked = copied or (status.sync is not None and status.sync.batches > 0)
+        before = self._waits if self.resumption.step > 1 and not worked else None
+        return Waiting(text, before.since if before is not None else now, now)
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]

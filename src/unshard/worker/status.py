@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from unshard.model.progress import Progress
 from unshard.source.upstream import Upstream
 from unshard.sync.status import SyncStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A subtask that an error has paused and that goes on by itself: what it waits to pass, since when, until when.
+
+    `since` is when the first of the errors came that nothing has worked between; both times are UTC.
+    """
+
+    error: str
+    since: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +29,7 @@ class SubtaskStatus:
     `upstream` is how far the source was when it was asked last; None: it can't be.
     `copied` are the dump and the load of this run that are over, each as it ended.
     `note` tells what is out of the ordinary (the relay reconnects, a step waits in the target), else is empty.
+    `waits` is there while it waits for an error to pass.
     """
 
     source: str
@@ -27,3 +41,4 @@ class SubtaskStatus:
     upstream: Upstream | None = None
     note: str = ""
     copied: tuple[SubtaskStatus, ...] = ()
+    waits: Waiting | None = None
