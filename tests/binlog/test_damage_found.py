@@ -41,12 +41,12 @@ def test_an_unknown_collation_is_named(optional: str) -> None:
     """VARCHAR(9), or ENUM('a'), of collation 0x7fff: its bytes could be any text."""
     column = "01 0f 02 0900 01" if optional.startswith("02") else "01 fe 02 f701 01"
     with pytest.raises(BinlogError, match=r"BINLOG-043.*column @1.*32767"):
-        describe_table(parse_table_map(table_map(column, optional)))
+        describe_table(parse_table_map(table_map(column, optional), mariadb=False))
 
 
 def test_members_that_are_no_text_stay_numbers() -> None:
     """ENUM with the member 0xff, of utf8mb4."""
-    mapped = parse_table_map(table_map("01 fe 02 f701 01", "0a 01 2d 06 03 01 01 ff"))
+    mapped = parse_table_map(table_map("01 fe 02 f701 01", "0a 01 2d 06 03 01 01 ff"), mariadb=False)
     (column,) = describe_table(mapped).columns
     assert column.members == ()
     (layout,) = plan_layouts(describe_table(mapped), mapped)
@@ -55,6 +55,6 @@ def test_members_that_are_no_text_stay_numbers() -> None:
 
 def test_a_vector_counts_among_the_columns_with_a_collation() -> None:
     """VECTOR, VARCHAR, VARBINARY of MySQL 9.7: binary by default, the second of the three utf8mb4_0900_ai_ci."""
-    mapped = parse_table_map(table_map("03 f2 0f 0f 05 04 7800 2c01 07", "02 05 3f 01 fcff00"))
+    mapped = parse_table_map(table_map("03 f2 0f 0f 05 04 7800 2c01 07", "02 05 3f 01 fcff00"), mariadb=False)
     vector, name, raw = describe_table(mapped).columns
     assert (vector.type, name.charset, raw.type) == ("vector", "utf8mb4", "varbinary")

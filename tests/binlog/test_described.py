@@ -43,7 +43,7 @@ def table_map(captured: Captured) -> TableMap:
     while captured.data[at + 4] != 19:
         at += unpack_from("<I", captured.data, at + 9)[0]
     (size,) = unpack_from("<I", captured.data, at + 9)
-    return parse_table_map(captured.data[at + 25 : at + size - 4])
+    return parse_table_map(captured.data[at + 25 : at + size - 4], mariadb=True)
 
 
 def decoded(captured: Captured, table: Table) -> tuple[object, ...]:
@@ -103,4 +103,4 @@ def test_collations_of_no_known_charset_are_refused() -> None:
 def test_a_vector_counts_among_the_text_columns(collations: bytes) -> None:
     """`id INT, w VARCHAR, v VECTOR, j VARCHAR latin1, k VARCHAR` of MySQL 9.7; 63 is binary."""
     types = (3, 15, 242, 15, 15)
-    assert read_optional(Reader(collations), types).collations == (None, 255, 63, 8, 255)
+    assert read_optional(Reader(collations), types, mariadb=False).collations == (None, 255, 63, 8, 255)

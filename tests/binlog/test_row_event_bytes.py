@@ -136,7 +136,7 @@ def event(code: int, body: bytes) -> bytes:
 
 
 def decoded(given: Sample) -> Decoded:
-    table = describe_table(parse_table_map(TABLE_MAP[6:]))
+    table = describe_table(parse_table_map(TABLE_MAP[6:], mariadb=False))
     data = event(19, TABLE_MAP) + event(given.code, given.body)
     return decode_range(data, 0, len(data), checksum=False, wanted=lambda table_map, offset: table, where=WHERE)
 
@@ -148,7 +148,7 @@ def images(found: Decoded) -> list[tuple[Any, ...]]:
 
 
 def test_a_table_map_describes_its_table() -> None:
-    table_map = parse_table_map(TABLE_MAP[6:])
+    table_map = parse_table_map(TABLE_MAP[6:], mariadb=False)
     table = describe_table(table_map)
     assert undescribed(table_map) == frozenset()
     assert [(column.name, column.definition, column.nullable) for column in table.columns] == [

@@ -87,11 +87,12 @@ def _column(table_map: TableMap, number: int, where: Where) -> Column:
     precision, scale = meta if code == layout.NEWDECIMAL else (bits, 0)
     fsp = meta[0] if code in _FRACTIONAL else 0
     # lengths are in bytes here, and `length` counts characters of text: 0 fits every one
-    length = (size or int.from_bytes(meta, "little")) if kind in ("binary", "varbinary") else 0
+    packed = code in layout.COMPRESSED  # with a header byte
+    length = {"binary": size, "varbinary": int.from_bytes(meta, "little") - packed}.get(kind, 0)
     return Column(
         name=name,
         type=kind,
-        definition=kind + (" unsigned" if unsigned else " COMPRESSED" if code in layout.COMPRESSED else ""),
+        definition=kind + (" unsigned" if unsigned else " COMPRESSED" if packed else ""),
         nullable=not table_map.nullable or table_map.nullable[number],
         charset=charset if code in CHARACTER or collation is not None else None,
         collation="binary" if code in CHARACTER and charset == "binary" else None,
@@ -122,7 +123,7 @@ def _members(members: Sequence[bytes], charset: str) -> tuple[str, ...]:
 def _kind(code: int, meta: bytes, has_charset: bool, charset: str) -> str:
     """The type's name. Of the kinds that hold text or bytes it is the one of bytes only where the binlog says so."""
     name = _NAMES.get(code, f"type {code}")
-    if code == layout.BLOB:
+    if code in (layout.BLOB, layout.COMPRESSED_BLOB):
         return _BLOBS.get(meta[0], "") + ("blob" if charset == "binary" else "text")
     if has_charset and charset == "binary":
         return {"char": "binary", "varchar": "varbinary"}.get(name, name)

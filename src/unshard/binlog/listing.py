@@ -24,10 +24,11 @@ from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_ma
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table, TableName
 
-MARIADB_GTID, START_ENCRYPTION, QUERY_COMPRESSED = 162, 164, 165
+FORMAT_DESCRIPTION, MARIADB_GTID, START_ENCRYPTION, QUERY_COMPRESSED = 15, 162, 164, 165
 _NOTES = frozenset({"note", "context"})
 _DM = {"WRITE": "insert", "UPDATE": "update", "PARTIAL": "update", "DELETE": "delete"}
 _TABLE_ID = 6
+_VERSION = 2 + 50  # of the body of FORMAT_DESCRIPTION: up to the end of the server's version
 _KNOWN_MAPS = 4096  # different TABLE_MAPs whose structures are kept
 
 Named = tuple[tuple[str, ...], tuple[TableName, ...]]
@@ -176,11 +177,14 @@ class _Reading:
     known: dict[bytes, _Mapped] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
     packed: bool = False
+    mariadb: bool = False
 
     def pass_over(self, header: Header) -> None:
         """Keep what later events depend on."""
         kind = event_of(header.code).kind
-        if kind == "table_map":
+        if header.code == FORMAT_DESCRIPTION:
+            self._product(header)
+        elif kind == "table_map":
             self._map(header)
         elif kind.endswith("gtid"):
             self._gtid(header, self._facts(header))
@@ -189,6 +193,8 @@ class _Reading:
 
     def read(self, header: Header, only: TableName | None) -> Iterator[Shown | Note]:
         event = event_of(header.code)
+        if header.code == FORMAT_DESCRIPTION:
+            self._product(header)
         if event.kind == "table_map":
             mapped = self._map(header)
             shown = Shown(header, event.name, self.gtid, tables=(mapped.table.name,))
@@ -212,7 +218,7 @@ class _Reading:
             yield replace(shown, problem=error)
             return
         yield shown
-        inner = _Reading(plain, self.where, self.naming, self.gtid, told=self.told, packed=True)
+        inner = _Reading(plain, self.where, self.naming, self.gtid, told=self.told, packed=True, mariadb=self.mariadb)
         end = 0
         try:
             for each in headers(plain, len(plain), checksum=False, where=self.where, first=0):
@@ -282,6 +288,11 @@ class _Reading:
         )
         return Rows(mapped.table, tuple(batch for _, batch in decoded), "charsets" in mapped.missing, decoded.partial)
 
+    def _product(self, header: Header) -> None:
+        """Keep which product wrote what follows: a server's relay log has its own format first, then the source's."""
+        self.mariadb = b"mariadb" in self._raw(header, _VERSION).lower()
+        self.known.clear()
+
     def _map(self, header: Header) -> _Mapped:
         body = self._body(header)
         meaning = body[_TABLE_ID:]
@@ -289,7 +300,7 @@ class _Reading:
             if len(self.known) >= _KNOWN_MAPS:
                 self.known.clear()
             try:
-                table_map = parse_table_map(meaning)
+                table_map = parse_table_map(meaning, mariadb=self.mariadb)
             except MalformedTableMap as error:
                 raise malformed(header, self.where, str(error)) from None
             event = bytes(self.data[header.offset : header.end])

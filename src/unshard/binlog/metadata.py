@@ -3,6 +3,9 @@
 A field is its type (1 byte), its length (packed integer) and its value. MariaDB writes 1 to 11, MySQL also 12 and
 13; a field of another type is passed over, for it can only add to what is known. MINIMAL writes 1, 2 or 3, 7, and
 10 or 11; FULL writes all; MariaDB's default NO_LOG writes none.
+
+Fields 2 and 3 number the columns that have a collation. The products count differently: MariaDB counts GEOMETRY, MySQL
+counts VECTOR (MariaDB logs VECTOR as VARCHAR).
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from dataclasses import dataclass, replace
 
 NUMERIC = frozenset({1, 2, 3, 4, 5, 8, 9, 13, 246})
 CHARACTER = frozenset({15, 140, 141, 252, 253, 254})  # VARCHAR, its compressed kin, BLOB, VAR_STRING, STRING
-_COLLATED = CHARACTER | {242}  # MySQL counts VECTOR among those that have a collation
 _VECTOR, _ENUM, _SET, _GEOMETRY = 242, 247, 248, 255
+_COLLATED = CHARACTER | {_VECTOR}
+_COLLATED_BY_MARIADB = CHARACTER | {_GEOMETRY}
 
 
 class MalformedTableMap(ValueError):
@@ -25,9 +29,9 @@ class Optional:
     """What the optional fields tell; None where the field is not logged.
 
     By column, with None for columns that the field doesn't speak of: `unsigned` (numeric columns), `collations` (ids;
-    63 is binary), `members` (ENUM and SET, in bytes of their charset), `geometries` (1 POINT … 7 collection, 0 any),
-    `dimensions` (VECTOR). `names` and `visible` speak of every column. `primary_key` has (column number, prefix
-    length in characters or 0) in key order.
+    63 is binary; None where the product is not told), `members` (ENUM and SET, in bytes of their charset),
+    `geometries` (1 POINT … 7 collection, 0 any), `dimensions` (VECTOR). `names` and `visible` speak of every column.
+    `primary_key` has (column number, prefix length in characters or 0) in key order.
     """
 
     unsigned: tuple[bool | None, ...] | None = None
@@ -79,14 +83,19 @@ class Reader:
             raise MalformedTableMap("a name is not UTF-8") from None
 
 
-def read_optional(reader: Reader, types: tuple[int, ...]) -> Optional:
-    """The fields up to the end of `reader`. `types` are the real ones (`real_type`). Raises MalformedTableMap."""
+def read_optional(reader: Reader, types: tuple[int, ...], *, mariadb: bool | None) -> Optional:
+    """Read the fields up to the end of `reader`.
+
+    `types` are the real ones (`real_type`). `mariadb` is whether MariaDB wrote the event; with None the collations are
+    left out. Raises MalformedTableMap.
+    """
+    fields = _FIELDS if mariadb is None else _FIELDS | _COLLATIONS[mariadb]
     found = Optional()
     while reader.left():
         kind = reader.take(1)[0]
         value = reader.take(reader.packed())
-        if kind in _FIELDS:
-            found = _FIELDS[kind](found, Reader(value), types)
+        if kind in fields:
+            found = fields[kind](found, Reader(value), types)
     return found
 
 
@@ -133,7 +142,11 @@ def _with_collations(found: Optional, own: list[int], types: tuple[int, ...], ch
     before = found.collations or (None,) * len(types)
     values = iter(own)
     pairs = zip(types, before, strict=True)
-    return replace(found, collations=tuple(next(values) if code in chosen else known for code, known in pairs))
+    collations = [next(values) if code in chosen else known for code, known in pairs]
+    return replace(
+        found,
+        collations=tuple(None if code == _GEOMETRY else known for code, known in zip(types, collations, strict=True)),
+    )
 
 
 def _names(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
@@ -187,19 +200,25 @@ def _with_key(found: Optional, numbers: list[tuple[int, int]], types: tuple[int,
     return replace(found, primary_key=tuple(numbers))
 
 
+_Field = Callable[[Optional, Reader, tuple[int, ...]], Optional]
 _MEMBERED = frozenset({_ENUM, _SET})
-_FIELDS: dict[int, Callable[[Optional, Reader, tuple[int, ...]], Optional]] = {
+_FIELDS: dict[int, _Field] = {
     1: _unsigned,
-    2: _default_collation(_COLLATED),
-    3: _each_collation(_COLLATED),
     4: _names,
     5: _members(_SET),
     6: _members(_ENUM),
     7: _geometries,
     8: _simple_key,
     9: _prefix_key,
-    10: _default_collation(_MEMBERED),
-    11: _each_collation(_MEMBERED),
     12: _visible,
     13: _dimensions,
+}
+_COLLATIONS: dict[bool, dict[int, _Field]] = {
+    mariadb: {
+        2: _default_collation(chosen),
+        3: _each_collation(chosen),
+        10: _default_collation(_MEMBERED),
+        11: _each_collation(_MEMBERED),
+    }
+    for mariadb, chosen in ((False, _COLLATED), (True, _COLLATED_BY_MARIADB))
 }

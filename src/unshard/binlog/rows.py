@@ -79,6 +79,7 @@ def decode_range(
     offsets: bool = False,
     maps: tuple[int, ...] = (),
     part: Part | None = None,
+    mariadb: bool | None = None,
     where: Where,
 ) -> Decoded:
     """Decode every row event between two event boundaries of one binlog file.
@@ -88,6 +89,7 @@ def decode_range(
     of it. `seq` numbers the changes from
     `seq_base` on, in the order of the log over all tables; the two images of an UPDATE stand side by side with one
     `seq`. Compressed events may hold more changes than bytes: bases must lie far apart.
+    `mariadb` is whether MariaDB wrote the file; with None the TABLE_MAPs that `wanted` gets tell no collations.
     With `offsets` a batch has one more column, behind the table's: the offset of the event that each row stands in.
     Checksums are not verified again (the index did). `where` needs source and file; offsets are added to it.
 
@@ -95,7 +97,7 @@ def decode_range(
     (event type), 026 (rows without a TABLE_MAP), 030 to 032 (compressed events), 037 (row images without a column),
     038 (changes of a document that is not logged).
     """
-    sinks = _Sinks(wanted, where, offsets=offsets, part=part)
+    sinks = _Sinks(wanted, where, offsets=offsets, part=part, mariadb=mariadb)
     try:
         counts = read_events(data, start, end, CHECKSUM_LENGTH if checksum else 0, _PASSED, sinks, seq_base, maps)
     except RowFault as fault:
@@ -131,11 +133,14 @@ class _Target:
 class _Sinks:
     """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
 
-    def __init__(self, wanted: Wanted, where: Where, *, offsets: bool, part: Part | None = None) -> None:
+    def __init__(
+        self, wanted: Wanted, where: Where, *, offsets: bool, part: Part | None = None, mariadb: bool | None = None
+    ) -> None:
         self._wanted = wanted
         self._where = where
         self._offsets = offsets
         self._part = part
+        self._mariadb = mariadb
         self._parsed: dict[bytes, _Mapped] = {}
         self._by_table: dict[int, list[RowSink]] = {}
         self._special: dict[tuple[RowSink, Present, bool], PartialSink] = {}
@@ -143,7 +148,7 @@ class _Sinks:
     def parse(self, body: bytes, offset: int) -> _Mapped:
         if body not in self._parsed:
             try:
-                self._parsed[body] = _Mapped(parse_table_map(body))
+                self._parsed[body] = _Mapped(parse_table_map(body, mariadb=self._mariadb))
             except MalformedTableMap as error:
                 raise BinlogError("BINLOG-023", _at(self._where, offset), f"TABLE_MAP: {error}") from None
         return self._parsed[body]

@@ -38,8 +38,10 @@ class TableMap:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def parse_table_map(body: bytes) -> TableMap:
+def parse_table_map(body: bytes, *, mariadb: bool | None = None) -> TableMap:
     """Read a body without its table id. Raises MalformedTableMap.
+
+    `mariadb` is whether MariaDB wrote it, which only the collations depend on; with None they are left out.
 
     A table's body is the same batch after batch: with many tables, reading it again would cost more than their rows.
     """
@@ -54,7 +56,7 @@ def parse_table_map(body: bytes) -> TableMap:
     bits = reader.take((len(types) + 7) // 8)
     nullable = tuple(bool(bits[number >> 3] >> (number & 7) & 1) for number in range(len(types)))
     real = tuple(real_type(code, meta)[0] for code, meta in zip(types, metadata, strict=True))
-    return TableMap(TableName(schema, table), types, metadata, nullable, read_optional(reader, real))
+    return TableMap(TableName(schema, table), types, metadata, nullable, read_optional(reader, real, mariadb=mariadb))
 
 
 def real_type(code: int, meta: bytes) -> tuple[int, int]:

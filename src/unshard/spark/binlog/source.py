@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from unshard.binlog.format import read_format
 from unshard.binlog.mapped import mapped
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
@@ -107,6 +108,7 @@ class _RangeReader:
             checksum=piece.checksum,
             wanted=self.structures.wanted(path.name),
             offsets=True,
+            mariadb=read_format(data, Where(file=piece.path)).mariadb,
             where=Where(file=piece.path),
         )
         for images in images_of(decoded):

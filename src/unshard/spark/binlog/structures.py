@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.binlog.described import describe_table, undescribed
+from unshard.binlog.format import read_format
 from unshard.binlog.mapped import mapped
 from unshard.binlog.rows import Wanted, decode_range
 from unshard.binlog.table_map import TableMap
@@ -102,5 +103,6 @@ def _last_map(rows: Rows, name: TableName | None) -> tuple[TableMap | None, str]
 
     extent = rows.extent
     data, where = mapped(rows.path, extent.end), Where(file=str(rows.path))
-    decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, where=where)
+    mariadb = read_format(data, where).mariadb
+    decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, mariadb=mariadb, where=where)
     return found
