@@ -15,7 +15,7 @@ from unshard.binlog.compressed import UnpackError, unpack
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column
 from unshard.mysql import charsets
-from unshard.mysql.types import CHARACTERS, arrow_type
+from unshard.mysql.types import CHARACTERS, arrow_type, zero_text
 
 Buffers = tuple[Any, Any, Any, int]
 """Data, offsets or None, validity or None, number of NULLs."""
@@ -58,10 +58,8 @@ def _unpacked(column: Column, values: pa.Array) -> pa.Array:
 
 
 def _enum_text(column: Column, numbers: pa.Array) -> pa.Array:
-    """Members count from 1; 0 is the empty text that stands for a value that was refused."""
-    if "" in column.members and pc.any(refused := pc.equal(numbers, pa.scalar(0, pa.uint64()))).as_py():
-        raise UndecodableValue(_first(refused), "the value is the number 0, whose text is that of the empty member")
-    members = pa.array(["", *column.members], pa.string())
+    """Members count from 1; 0 stands for a value that was refused."""
+    members = pa.array([zero_text(column), *column.members], pa.string())
     beyond = pc.greater(numbers, pa.scalar(len(column.members), pa.uint64()))
     if pc.any(beyond).as_py():
         raise UndecodableValue(_first(beyond), f"the value is not one of {len(column.members)} members")

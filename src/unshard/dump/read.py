@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from unshard.errors import DumpError, Where
 from unshard.kernels.transcode import UntranslatableText, transcode
 from unshard.model.table import Column, Table, quote_name
-from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type
+from unshard.mysql.types import CHARACTERS, GEOMETRIES, MEMBERS, arrow_type, zero_text
 
 FETCH_ROWS = 2_000
 FETCH_BYTES = 8 << 20
@@ -54,6 +54,8 @@ def _term(column: Column) -> str:
         return f"{name} + IF({name} < 70, 2000, 1900)"
     if column.type == "decimal" and "zerofill" in column.definition:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
+    if column.type == "enum" and column.members and (zero := zero_text(column)):
+        name = f"IF({name} = 0, '{zero}', {name})"
     # CAST ... AS BINARY would give NULL on MariaDB for a text longer than max_allowed_packet
     return f"CONVERT({name} USING binary)" if _own_charset(column) else name
 
@@ -139,7 +141,7 @@ def to_batch(rows: Sequence[tuple[bytes | None, ...]], schema: pa.Schema, table:
 def _checked(values: pa.Array, column: Column) -> pa.Array:
     """ENUM and SET as they are, if the structure has their members: a server can't show each of them as it is."""
     if column.members:
-        known = {"", *column.members}
+        known = {zero_text(column) if column.type == "enum" else "", *column.members}
         for text in values.unique().to_pylist():
             parts = [] if text is None else [text] if column.type == "enum" else text.split(",")
             if unknown := [part for part in parts if part not in known]:

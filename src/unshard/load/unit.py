@@ -26,6 +26,7 @@ from unshard.load.foreign import read_foreign
 from unshard.load.structure import Rules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
+from unshard.log import logger
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
 from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
@@ -156,6 +157,7 @@ class LoadUnit:
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
+            _tell_empty_members(contents, ways, source)
             epoch = self._tables.take_over(connection, contents.identity, files)
             self._rows_before = self._result(connection).rows
             return contents, ways, epoch
@@ -219,3 +221,14 @@ class LoadUnit:
 
 def _prepare_session(connection: Any) -> None:
     rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
+
+
+def _tell_empty_members(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
+    """Warn of each ENUM whose empty member and number 0 are one text in the files of another tool."""
+    for table in contents.tables:
+        if all(file.parquet for file in table.files):
+            continue
+        for column in ways[table.name].source.columns:
+            if column.type == "enum" and "" in column.members:
+                text = "the dump can't tell an ENUM's error value from its empty member, which is loaded"
+                logger("load", source=source).warning(text, table=str(table.name), column=column.name)

@@ -10,7 +10,7 @@
 | char; varchar, text, JSON of MariaDB | char, varchar, text; varchar, text, JSON |
 | binary(n); varbinary, blob | binary(n), varbinary, blob; varbinary, blob |
 | bit(n) | bit(m), m ≥ n |
-| enum, set | the same, with all of its members |
+| enum, set | the same, with all of its members; an ENUM with an empty member only where the source's has it |
 | any other | the same |
 | generated | generated, or none: its values are not written, so a plain column would not get them |
 | nullable | not AUTO_INCREMENT, nor TIMESTAMP NOT NULL: the server makes a value of its own of NULL there |
@@ -106,7 +106,9 @@ def _fits(source: Column, target: Column) -> bool:
     if source.type == "bit":
         return target.type == "bit" and target.precision >= source.precision
     if source.type in ("enum", "set"):
-        return target.type == source.type and set(source.members) <= set(target.members)
+        # the number 0 of an ENUM is written as an empty text, which must not be a member there only
+        told_apart = source.type == "set" or "" in source.members or "" not in target.members
+        return target.type == source.type and set(source.members) <= set(target.members) and told_apart
     return target.type == source.type
 
 

@@ -31,12 +31,20 @@ GEOMETRIES = frozenset(
 )
 
 
+def zero_text(column: Column) -> str:
+    """The text for the number 0 of an ENUM, its error value: empty, as a server shows it.
+
+    Where the ENUM has an empty member it is zeros that are no member, which the server reads as the number.
+    """
+    return next(text for text in ("", "0", "00", "000", "0000", "00000") if text not in column.members)
+
+
 def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type of a column's values.
 
     Integers are 64 bits wide; DECIMAL, temporal values (TIMESTAMP in UTC), addresses and JSON are the server's own
-    text; text is UTF-8; VECTOR is its bytes; ENUM and SET are the members' text, or their number where the members
-    aren't known. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
+    text; text is UTF-8; VECTOR is its bytes; ENUM and SET are the members' text (`zero_text`), or their number where
+    the members aren't known. Raises BinlogError BINLOG-020 for a type, BINLOG-027 for an unknown charset.
     """
     kind = column.type
     if kind in MEMBERS and not column.members:

@@ -71,7 +71,7 @@ class TargetPlan:
     `why` tells people by what a row is found, and which changes keep their order.
     `bytewise` are key columns whose text has to be compared byte by byte, `documents`
     those that the target holds as JSON, `doubles` those that are FLOAT in the source and DOUBLE here, `times` those of
-    `columns` that it may renew by itself with an UPDATE, `enums` those whose empty text is an ENUM's error value.
+    `columns` that it may renew by itself with an UPDATE, `enums` those that may hold an ENUM's error value.
     """
 
     id: int

@@ -21,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unshard.errors import BinlogError, Where
 from unshard.kernels.literals import partition_of, render
 from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, quote_name
+from unshard.mysql.types import zero_text
 from unshard.sync.batch import TablePlan, TargetPlan
 
 _BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
@@ -126,6 +128,8 @@ def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
     """The key text of every image."""
     target = plan.target
     columns, values = _chosen(plan, batch, target.key)
+    if not target.keyless:
+        _refuse_zeros(plan, columns, values)
     arrays = [_comparable(column, value, target) for column, value in zip(columns, values, strict=True)]
     bare = [is_bare(column) for column in columns]
     if len(columns) == 1 and not target.keyless:
@@ -217,6 +221,23 @@ def _comparable(column: Column, values: Any, target: TargetPlan) -> Any:
     return _numbers(values) if column.type == "bit" else values
 
 
+def _refuse_zeros(plan: TablePlan, columns: list[Column], values: list[Any]) -> None:
+    """A row can't be found by an ENUM's number 0 where the ENUM has an empty member too: their texts are equal.
+
+    Raises BinlogError BINLOG-021.
+    """
+    for column, array in zip(columns, values, strict=True):
+        if (
+            column.type == "enum"
+            and column.members
+            and (zero := zero_text(column))
+            and pc.any(pc.equal(array, zero)).as_py()
+        ):
+            where = Where(table=str(plan.table.name))
+            cause = "its ENUM has an empty member, and the number 0, which is no member, in the key of a row"
+            raise BinlogError("BINLOG-021", where, cause, {"column": column.name})
+
+
 def _numbers(values: Any) -> Any:
     """Big-endian bytes, up to eight a value, as uint64."""
     there = values.is_valid().to_numpy(zero_copy_only=False)
@@ -237,6 +258,8 @@ def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes
     if column.name in target.documents:
         begin, end = _BYTES_OF
         return begin + name + end, begin + b"CAST(", b" AS JSON)" + end
+    if target.keyless and column.type == "enum" and column.members and (zero := zero_text(column).encode()):
+        return b"IF(" + name + b"=0,'" + zero + b"'," + name + b")", b"", b""
     if column.name in target.bytewise:
         return _BYTES_OF[0] + name + _BYTES_OF[1], b"", b""
     return name, b"", b""

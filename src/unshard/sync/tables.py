@@ -244,7 +244,7 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
         raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
     columns = tuple(column.name for column in written)
     times = frozenset(column.name for column in written if column.type in RENEWED)
-    enums = frozenset(c.name for c in written if c.type == "enum" and "" not in target.column(c.name).members)
+    enums = frozenset(column.name for column in written if column.type == "enum")
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")

@@ -83,6 +83,7 @@ def _members() -> dict[str, tuple[str, ...]]:
         f"enum({names})": tuple(str(number) for number in range(1, 8)),
         f"set({names.partition(',')[2].partition(',')[2]})": ("0", "~0 & 31", "9"),  # a SET's members hold no comma
     }
+    found["enum('x','','0')"] = found["enum('','00') character set ucs2"] = ("0", "1", "2", "NULL")
     for count in (1, 255, 256, 3000):
         listed = ",".join(f"'m{number}'" for number in range(count))
         found[f"enum({listed})"] = ("1", str(count), "NULL", str((count + 1) // 2))

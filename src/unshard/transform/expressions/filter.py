@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unshard.config.rules import ExpressionFilterRule
 from unshard.errors import ConfigError, SyncError, Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Table, TableName
+from unshard.mysql.types import zero_text
 from unshard.transform.expressions import texts
 from unshard.transform.expressions.compile import Unknown, columns_of, compile_condition
 from unshard.transform.expressions.parse import Node, Refused, parse
@@ -83,10 +85,20 @@ class ExpressionFilter:
             raise SyncError("SYNC-019", Where(table=str(table.name)), values=values)
         fields = len(IMAGE_FIELDS)
         kept = [n for n, name in enumerate(images.schema.names) if n >= fields and name.lower() in used]
-        chosen = images.select(kept)
+        chosen = _as_shown(images.select(kept), table)
         if len(places) < len(images):
             chosen = chosen.take(pa.array(places)) if kept else chosen
         return texts.mask(run(Rows(chosen, len(places))), len(places))
+
+
+def _as_shown(images: pa.RecordBatch, table: Table) -> pa.RecordBatch:
+    """The images with the number 0 of an ENUM as the empty text that an expression of the source sees."""
+    for place, name in enumerate(images.schema.names):
+        column = table.column(name)
+        if column.type == "enum" and column.members and (zero := zero_text(column)):
+            values = images.column(place)
+            images = images.set_column(place, name, pc.if_else(pc.equal(values, zero), "", values))
+    return images
 
 
 class ExpressionFilters:
