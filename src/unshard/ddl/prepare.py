@@ -9,6 +9,7 @@
 | a RENAME within one target table | nothing | yes |
 | a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
 | a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
+| a table is made with an engine without transactions | made with InnoDB (`engines`) | as it is |
 | CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
+from unshard.ddl.engines import with_transactions
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import check_marks
@@ -108,6 +110,8 @@ def for_target(
             if is_tidb(connection) and not piece.given:
                 upstream = _upstream(part, tracker, changes)
             for there in _for_target(connection, part, changes, rules):
+                if not piece.given:
+                    there = with_transactions(there, _before(part, tracker))
                 one_change = alter_parts(there) if is_tidb(connection) and piece.given else (there,)
                 statements += [RoutedDdl(ddl, upstream) for ddl in one_change]
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
@@ -203,6 +207,11 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tu
         return (there,)
     drop = classify_ddl(f"DROP TABLE IF EXISTS {there.tables[0].quoted}", there.context)
     return drop, without_or_replace(there)
+
+
+def _before(ddl: Ddl, tracker: SchemaTracker) -> Table | None:
+    """The source's table before a statement that alters it."""
+    return tracker.get(ddl.tables[0]) if ddl.kind is Kind.ALTER_TABLE else None
 
 
 def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> Upstream:
