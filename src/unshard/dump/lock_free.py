@@ -14,6 +14,7 @@ import MySQLdb
 from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
 from unshard.dump.outcome import enclose
+from unshard.dump.plan import list_tables
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
 from unshard.errors import DumpError, UnshardError, Where
@@ -30,7 +31,7 @@ _GONE = frozenset({1146, 1049})
 
 @dataclass(frozen=True, slots=True)
 class TableWork:
-    """One task's tables, dumped one after another into the run's folder."""
+    """One task's tables, dumped one after another into the run's folder; `together`: all from one snapshot."""
 
     endpoint: Endpoint
     directory: Path
@@ -38,6 +39,7 @@ class TableWork:
     tables: tuple[TableName, ...]
     where: str
     limits: FileLimits
+    together: bool = False
 
 
 def dump_tables(payload: bytes) -> bytes:
@@ -48,18 +50,20 @@ def dump_tables(payload: bytes) -> bytes:
     work: TableWork = pickle.loads(payload)
     readers = _Readers(work.endpoint)
     try:
-        return enclose(lambda: sum(_dump_one(work, table, readers) for table in work.tables))
+        groups = [work.tables] if work.together else [(table,) for table in work.tables]
+        return enclose(lambda: sum(_dump_group(work, names, readers) for names in groups))
     finally:
         readers.close()
 
 
-def _dump_one(work: TableWork, name: TableName, readers: _Readers) -> int:
-    if read_record(work.directory, work.run, name) is None:
-        record = retrying(lambda: readers.with_both(lambda *both: _snapshot_table(work, name, *both)), _again)
-        if not write_record(work.directory, work.run, record):
-            for file in record.files:
-                (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)
-    return 1
+def _dump_group(work: TableWork, names: tuple[TableName, ...], readers: _Readers) -> int:
+    if any(read_record(work.directory, work.run, name) is None for name in names):
+        records = retrying(lambda: readers.with_both(lambda *both: _snapshot_tables(work, names, *both)), _again)
+        for record in records:
+            if not write_record(work.directory, work.run, record):
+                for file in record.files:
+                    (parts_folder(work.directory, work.run) / file.part).unlink(missing_ok=True)
+    return len(names)
 
 
 def _again(error: Exception) -> bool:
@@ -74,7 +78,7 @@ class _Readers:
         self._open = ExitStack()
         self._both: tuple[Any, Any] | None = None
 
-    def with_both(self, operation: Callable[[Any, Any], Record]) -> Record:
+    def with_both(self, operation: Callable[[Any, Any], tuple[Record, ...]]) -> tuple[Record, ...]:
         """What `operation(plain, bulk)` gives. After any failure both are in doubt and are closed."""
         try:
             if self._both is None:
@@ -94,32 +98,54 @@ class _Readers:
         self._open.close()
 
 
-def _snapshot_table(work: TableWork, name: TableName, plain: Any, bulk: Any) -> Record:
-    table, location = _open_snapshot(plain, bulk, name)
-    counter = next_counter(plain, name)
-    batches = read_rows(bulk, table, (work.where,))
-    files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
-    ask(bulk, "ROLLBACK")  # the table's metadata lock would hold up a DDL
-    return Record(table, location, named(table, files, work.limits), counter)
+def _snapshot_tables(work: TableWork, names: tuple[TableName, ...], plain: Any, bulk: Any) -> tuple[Record, ...]:
+    tables, location = _open_snapshot(plain, bulk, names)
+    records = []
+    for table in tables:
+        if table.is_absent:
+            records.append(Record(table, location, ()))
+            continue
+        counter = next_counter(plain, table.name)
+        batches = read_rows(bulk, table, (work.where,))
+        files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)
+        records.append(Record(table, location, named(table, files, work.limits), counter))
+    ask(bulk, "ROLLBACK")  # the tables' metadata locks would hold up a DDL
+    return tuple(records)
 
 
-def _open_snapshot(plain: Any, bulk: Any, name: TableName) -> tuple[Table, Location]:
-    """Start a snapshot on `bulk` in which the table has the structure that is returned.
+def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple[list[Table], Location]:
+    """Start a snapshot on `bulk` in which the tables have the structures that are returned.
 
-    Touching the table takes its metadata lock until the transaction ends, so that from there on no DDL can
-    change it. A change between snapshot and touch shows as two structures that differ, or as error 1412.
-    Raises DumpError DUMP-001 when the table is gone, DUMP-010 when it was changed just now,
+    Touching a table takes its metadata lock until the transaction ends, so that from there on no DDL can
+    change it. A change between snapshot and touch shows as two structures that differ, or as error 1412. A name that no
+    table has is absent, which is as good as a structure: what the log says of it tells where the table went.
+    Raises DumpError DUMP-001 for a table that has no snapshots, DUMP-010 when one was changed just now,
     DUMP-011 when XA transactions are committed all the time.
     """
-    before = read_table(plain, name)
+    before = [read_table(plain, name) for name in names]
     location = snapshot_apart_from_xa(bulk, plain)
-    ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
-    table = read_table(plain, name)
-    if before is None or table is None:
-        raise DumpError("DUMP-001", Where(table=str(name)))
-    if before != table:
-        raise DumpError("DUMP-010", Where(table=str(name)))
-    return table, location
+    for name in names:
+        _touch(bulk, name)
+    tables = [read_table(plain, name) for name in names]
+    for name, was, table in zip(names, before, tables, strict=True):
+        if was != table:
+            raise DumpError("DUMP-010", Where(table=str(name)))
+        if table is not None and not _has_snapshots(plain, name):
+            raise DumpError("DUMP-001", Where(table=str(name)))
+    return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
+
+
+def _touch(bulk: Any, name: TableName) -> None:
+    try:
+        ask(bulk, f"SELECT 1 FROM {name.quoted} LIMIT 1")
+    except MySQLdb.Error as error:
+        if error.args[0] not in _GONE:
+            raise
+
+
+def _has_snapshots(plain: Any, name: TableName) -> bool:
+    """Whether it is a table still, and of an engine that has snapshots: an ALTER or a RENAME may have changed that."""
+    return any(listed.transactional for listed in list_tables(plain, name.__eq__))
 
 
 @contextmanager

@@ -37,7 +37,8 @@ def _publish(directory: Path, header: Header) -> None:
                 reach("dump-rename-before")
                 (parts / file.part).replace(directory / file.name)
                 reach("dump-rename-after")
-        write_whole(directory / table_schema_name(record.table.name), _create_table(record))
+        if not record.table.is_absent:
+            write_whole(directory / table_schema_name(record.table.name), _create_table(record))
     for schema, statement in header.databases.items():
         write_whole(directory / database_schema_name(schema), f"{statement};\n")
     for left_over in parts.iterdir():

@@ -97,15 +97,9 @@ def begin(
 def still_listed(
     connection: Any, settings: DumpSettings, header: Header, allows: Callable[[TableName], bool]
 ) -> tuple[Listed, ...]:
-    """The tables of a dump that goes on; records whose files are damaged are dropped first.
-
-    Raises DumpError DUMP-001 when one of its tables is gone meanwhile.
-    """
+    """Those tables of a dump that goes on which are there still; records whose files are damaged are dropped first."""
     wanted = set(header.tables)
     listed = tuple(table for table in list_tables(connection, allows) if table.name in wanted)
-    gone = set(header.tables).difference(table.name for table in listed)
-    if gone:
-        raise DumpError("DUMP-001", Where(header.source, str(min(gone))))
     for name, record in read_records(settings.directory, header).items():
         if not intact(settings.directory, header, record):
             drop_record(settings.directory, header.run, name)

@@ -5,32 +5,38 @@ from __future__ import annotations
 import os
 import pickle
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from unshard.ddl.scratch import show_create_database
 from unshard.dump.lock_free import TableWork, dump_tables, named
 from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
+    Dump,
     DumpedFile,
     DumpResult,
     FinishedFiles,
     Header,
     Record,
+    drop_record,
     finish,
     parts_folder,
     read_dump,
     read_header,
     read_records,
+    write_header,
     write_record,
 )
 from unshard.dump.outcome import disclose
-from unshard.dump.plan import Chunk, Listed, shares, split, whole
+from unshard.dump.plan import Chunk, Listed, list_tables, shares, split, whole
 from unshard.dump.publish import publish, wipe
 from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
 from unshard.errors import DumpError, SourceError, UnshardError, Where
+from unshard.log import logger
 from unshard.model.position import Location
 from unshard.model.progress import Progress
 from unshard.model.table import TableName
@@ -41,6 +47,9 @@ from unshard.source.snapshot import locate
 
 LOST = "DUMP-012"
 _RESTARTS = 3
+
+Crossed = Callable[[DumpResult], frozenset[TableName] | None]
+"""Which tables of a dump are named by a statement of the log that lies between their snapshots; None: stopped."""
 
 
 class RunTasks(Protocol):
@@ -81,7 +90,16 @@ class DumpUnit:
         self._rows_before: int | None = None
 
     def run(self) -> DumpResult:
+        """Dump what is not dumped yet; blocks until all of it is durable. Raises as `run_apart_from`."""
+        found = self.run_apart_from(lambda _: frozenset())
+        assert found is not None, "nothing has stopped it"
+        return found
+
+    def run_apart_from(self, crossed: Crossed) -> DumpResult | None:
         """Dump what is not dumped yet; blocks until all of it is durable. Raises DumpError or SourceError.
+
+        `crossed` is asked of a lock-free dump before it is finished: the names that it gives are dumped again, from one
+        snapshot for all of them. The dump stays unfinished, and None is returned, where it gives None: stopped.
 
         May be called again after any crash, with the same settings: a finished dump is only read back, a lock-free
         one goes on with the tables that are not finished, any other starts from nothing. It does so itself when the
@@ -90,7 +108,7 @@ class DumpUnit:
         self._rows_before = None
         for restart in range(_RESTARTS + 1):
             try:
-                return retrying(self._run, _is_lost)
+                return retrying(partial(self._run, crossed), _is_lost)
             except UnshardError as error:
                 if error.code != "DUMP-001" or restart == _RESTARTS:
                     raise error.at(source=self._source) from error
@@ -117,14 +135,17 @@ class DumpUnit:
             rows_before=rows if self._rows_before is None else self._rows_before,
         )
 
-    def _run(self) -> DumpResult:
+    def _run(self, crossed: Crossed) -> DumpResult | None:
         header = header_to_resume(self._settings, self._source)
         if self._rows_before is None:
             self._rows_before = self.progress().rows_done
         if header is None or not header.finished:
             header, listed, chunks = self._begin(header)
             if header.consistency == "lock-free":
-                self._dump_lock_free(header, listed)
+                settled = self._dump_lock_free(header, listed, crossed)
+                if settled is None:
+                    return None
+                header = settled
             else:
                 header = self._dump_chunks(header, listed, chunks)
             publish(self._directory, header)
@@ -143,18 +164,51 @@ class DumpUnit:
         except SourceError as error:
             raise _lost(error) from error
 
-    def _dump_lock_free(self, header: Header, listed: Sequence[Listed]) -> None:
+    def _dump_lock_free(self, header: Header, listed: Sequence[Listed], crossed: Crossed) -> Header | None:
+        """Dump each table from its own snapshot, and those again, from one, that a statement crosses.
+
+        All that were ever crossed stay together: each time there are more of them, and at most all tables. Gives the
+        header, which may have more tables by then; None where `crossed` was stopped.
+        """
         done = read_records(self._directory, header)
-        missing = [table for table in listed if table.name not in done]
-        dealt = shares([table.name for table in missing], [table.size for table in missing], self._settings.threads)
-        works = [
-            TableWork(
-                self._endpoint, self._directory, header.run, tuple(names), self._settings.where, self._settings.limits
-            )
-            for names in dealt
-        ]
+        sizes = {table.name: table.size for table in listed}
+        missing = [name for name in header.tables if name not in done]
+        dealt = shares(missing, [sizes.get(name, 0) for name in missing], self._settings.threads)
+        self._dump_works([self._work(header, names) for names in dealt])
+        together: frozenset[TableName] = frozenset()
+        while names := crossed(Dump(self._directory, header, read_records(self._directory, header)).result):
+            together |= names
+            words = {"tables": len(together), "first": ", ".join(map(str, sorted(together)[:3]))}
+            logger("dump", source=self._source).info("a statement crosses snapshots: copied again together", **words)
+            header = self._with_tables(header, together)
+            for name in together:
+                drop_record(self._directory, header.run, name)
+            self._finished = FinishedFiles()
+            self._dump_works([self._work(header, sorted(together), together=True)])
+        return None if names is None else header
+
+    def _work(self, header: Header, names: Sequence[TableName], *, together: bool = False) -> TableWork:
+        where, limits = self._settings.where, self._settings.limits
+        return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together)
+
+    def _dump_works(self, works: Sequence[TableWork]) -> None:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
             disclose(outcome)
+
+    def _with_tables(self, header: Header, names: Collection[TableName]) -> Header:
+        """The header, written, with tables that were not listed when the dump began, and their schemas."""
+        try:
+            with session(self._endpoint, "source") as connection:
+                listed = {table.name for table in list_tables(connection, self._allows)}
+                schemas = {name.schema for name in listed.intersection(names)}.difference(header.databases)
+                made = {schema: show_create_database(connection, schema) for schema in schemas}
+        except SourceError as error:
+            raise _lost(error) from error
+        found = {schema: statement for schema, statement in made.items() if statement is not None}
+        tables = tuple(sorted({*header.tables, *names}))
+        header = replace(header, tables=tables, databases=header.databases | found)
+        write_header(self._directory, header)
+        return header
 
     def _dump_chunks(self, header: Header, listed: Sequence[Listed], chunks: Sequence[Chunk]) -> Header:
         """Dump by chunks; the header with the location that was found."""

@@ -7,7 +7,8 @@ from unshard.error_catalogue.entry import Entry
 DUMP: dict[str, Entry] = {
     "DUMP-001": Entry(
         "the set of tables changed while it was dumped",
-        "hold CREATE, DROP and RENAME TABLE back on the source until the dump is done; the task starts it over",
+        "hold CREATE, DROP and RENAME TABLE back on the source, and ALTER TABLE … ENGINE, until the dump is done; the"
+        " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) bears all but the last",
         retryable=True,
     ),
     "DUMP-002": Entry(

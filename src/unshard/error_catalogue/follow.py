@@ -83,7 +83,8 @@ SYNC: dict[str, Entry] = {
         "`unshard ctl binlog skip {task_file} -s {source_id}`, and start again",
     ),
     "SYNC-014": Entry(
-        "a statement on several tables fell between their snapshots: one holds its effect already, another does not",
+        "a statement on several tables fell between their snapshots, in a copy that an earlier version took: one holds"
+        " its effect already, another does not",
         "remove the task's copy and its tables in the meta-schema, and start again from nothing",
     ),
     "SYNC-015": Entry(

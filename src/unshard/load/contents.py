@@ -59,6 +59,7 @@ def contents_of(dump: Dump) -> Contents:
             tuple(DataFile(file.name, file.size, file.crc32) for file in record.files),
         )
         for name, record in sorted(dump.records.items())
+        if not record.table.is_absent
     )
     return Contents(dump.directory, dump.header.run, dump.result, dict(dump.header.databases), tables)
 

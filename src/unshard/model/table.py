@@ -95,6 +95,16 @@ class Table:
     create_sql: str = ""
     foreign_keys: bool = False
 
+    @classmethod
+    def absent(cls, name: TableName) -> Table:
+        """What a snapshot holds under a name that no table had when it was taken."""
+        return cls(name, ())
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no table: only `absent` makes one without columns, and the row of a schema has no name."""
+        return bool(self.name.table) and not self.columns
+
     @property
     def identity(self) -> tuple[str, ...]:
         """The columns that name a row: primary key, else a NOT NULL unique key, else none."""

@@ -19,7 +19,8 @@ from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.sync.failover import ANY, IDLE_SECONDS
+from unshard.sync.crossings import awaited
+from unshard.sync.failover import ANY
 from unshard.sync.follow import Ddl, Relay, next_work
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.journal import Journal
@@ -39,11 +40,12 @@ def copied_ddl(
     Waits until the log up to its last snapshot is there; None when `stop` came first. Raises ShardError SHARD-029 for
     one that can't be brought together with the copies that lack it.
     """
-    tables = {name: state.table for name, state in start.tables.items() if state.table is not None}
+    copies = {name: state.table for name, state in start.tables.items() if state.table is not None}
+    tables = {name: table for name, table in copies.items() if not table.is_absent}
     places = {name: state.location.position for name, state in start.tables.items() if state.location is not None}
     after = {name: place for name, place in places.items() if place > start.location.position}
     met: dict[TableName, tuple[tuple[Parsed, ...], ...]] = {}
-    if after and not _await(relay, ANY, stop):
+    if after and not awaited(relay, ANY, stop):
         return None
     if after and relay.upstream == journal.upstream():
         tracker = SchemaTracker(statements.tables.tracker.place)
@@ -51,7 +53,7 @@ def copied_ddl(
         rules = replace(statements.rules, online=OnlineDdl(statements.rules.online.tables))
         reader = StatementReader(statements.source, statements.traits, tracker, rules, statements.events)
         end, at = max(after.values()), start.location
-        if not _await(relay, end, stop):
+        if not awaited(relay, end, stop):
             return None
         while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
             if isinstance(work, Ddl) and journal.operator_in(work.begin, work.end.position) is None:
@@ -66,15 +68,6 @@ def copied_ddl(
         target = groups.rules.route(name)
         furthest[target] = max(furthest.get(target, 0), len(found))
     return Copied(met, groups.copies(furthest))
-
-
-def _await(relay: Relay, position: Position, stop: Event) -> bool:
-    """Wait until the relay's log is known and has come to `position`; False: stopped first."""
-    while not relay.wait_for(position, IDLE_SECONDS):
-        relay.check()
-        if stop.is_set():
-            return False
-    return True
 
 
 def _met(

@@ -106,7 +106,10 @@ def read_together(copied: Checkpoint, route: Callable[[TableName], TableName]) -
     later = {
         name: state.location
         for name, state in copied.tables.items()
-        if counts[route(name)] > 1 and state.location is not None and state.location.position > copied.location.position
+        if counts[route(name)] > 1
+        and not (state.table is not None and state.table.is_absent)
+        and state.location is not None
+        and state.location.position > copied.location.position
     }
     if not later:
         return copied

@@ -6,7 +6,7 @@ done is noted behind each, and closing the batch moves checkpoint and structures
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, Where
 from unshard.log import logger
-from unshard.model.position import Location
+from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
@@ -114,6 +114,10 @@ class Statements:
         self._run(plan, journal, resumed=False)
         self._close(plan, journal, also)
         return True
+
+    def crossed(self, work: Ddl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
+        """The tables of a statement that lies between their snapshots, whose places are `after`. Changes nothing."""
+        return self._reader.crossed(work, after)
 
     def execute(self, group: ShardingGroup, at: Location, journal: Journal, again: OpenBatch | None = None) -> None:
         """Run the DDL that all tables of all sources have, as the owner of its lock; the main stream stands `at`.

@@ -94,6 +94,7 @@ class TableRules:
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
     held: Mapping[TableName, Location] = field(default_factory=dict)
+    absent: Collection[TableName] = ()
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
@@ -127,9 +128,12 @@ class TableRules:
         self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
         self.targets.forget(targets)
 
-    def begin(self, after: Mapping[TableName, Position]) -> None:
-        """Be at another place of the log, before the later snapshots in `after`: nothing that is cached holds."""
-        self.after = after
+    def begin(self, after: Mapping[TableName, Position], absent: Collection[TableName] = ()) -> None:
+        """Be at another place of the log, before the later snapshots in `after`: nothing that is cached holds.
+
+        Row events before a snapshot in which a table is `absent` are of no use: where they went, another copy has them.
+        """
+        self.after, self.absent = after, absent
         self.targets.forget({plan.target.name for plan in self._known.values()})
         self._known = {}
 
@@ -143,7 +147,7 @@ class TableRules:
         plans = [
             replace(self._plan(name), after=self._after(name, begin))
             for name in sorted(names)
-            if self.takes(name) and name not in self.held
+            if self.takes(name) and name not in self.held and not (name in self.absent and self._after(name, begin))
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]

@@ -18,7 +18,8 @@ class TrackedTables:
     """Used by the sync unit's thread. `tracker` has the structures that are known here.
 
     `upstream` are the tables that the source has at the start: another source may meet a statement on a merged table
-    before this one has read its own. `after` are the places of tables' own snapshots that lie behind the checkpoint.
+    before this one has read its own. `after` are the places of tables' own snapshots that lie behind the checkpoint,
+    `absent` those names among them that no table had there.
     """
 
     source: str
@@ -26,6 +27,7 @@ class TrackedTables:
     rules: Rules
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
+    absent: frozenset[TableName] = frozenset()
     _snapshots: dict[TableName, Location] = field(default_factory=dict)
     _changed: Changes = field(default_factory=dict)
     _names: set[TableName] = field(default_factory=set)
@@ -39,7 +41,8 @@ class TrackedTables:
         DM's rows tell only how far a table is: one that is ahead gets the target's structure, the others go.
         """
         tables = {name: state.table for name, state in checkpoint.tables.items()}
-        self.tracker.begin({name: table for name, table in tables.items() if table is not None})
+        self.absent = frozenset(name for name, table in tables.items() if table is not None and table.is_absent)
+        self.tracker.begin({name: table for name, table in tables.items() if table and name not in self.absent})
         self._names = set(self.upstream | self.tracker.names)
         self._changed = {}
         self._snapshots = {
@@ -97,7 +100,8 @@ class TrackedTables:
         passed = {name for name, location in self._snapshots.items() if location.position <= at}
         for name in passed:
             del self._snapshots[name]
-        changes = {name: self.tracker.get(name) for name in passed} | self._changed
+        known = {name: self.tracker.get(name) if self.tracker.knows(name) else None for name in passed}
+        changes = known | self._changed
         self._changed = {}
         return {name: TableCheckpoint(table, self._snapshots.get(name)) for name, table in changes.items()}
 

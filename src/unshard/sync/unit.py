@@ -10,7 +10,7 @@ It only wires: what comes next (`follow`), changes of rows (`rows`), statements 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
@@ -20,10 +20,12 @@ from unshard.ddl.ahead import Copied
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
+from unshard.model.table import TableName
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan
 from unshard.sync.clash import held_clash
 from unshard.sync.copied import copied_ddl
+from unshard.sync.crossings import crossed
 from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
 from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
 from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
@@ -141,13 +143,26 @@ class SyncUnit:
         finally:
             self.journal.drop()
 
+    def crossed(
+        self, begin: Location, places: Mapping[TableName, Location], stop: Event
+    ) -> frozenset[TableName] | None:
+        """The tables of a copy that the log crosses between their snapshots, which stand at `places`.
+
+        Asked before the copy is finished; None when `stop` came first.
+        """
+        try:
+            upstream = self.journal.upstream()
+            return crossed(begin, places, self.statements.crossed, self.relay, upstream, self.source, stop)
+        finally:
+            self.journal.drop()
+
     def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)
         self._batches.prepared = PreparedXas(self.source, self.journal.prepared())
         self.statements.rules.online.records = self.journal.online_ddl()
         tables, ownership = self.statements.tables, self.statements.ownership
         tables.restore(checkpoint)
-        self.rules.begin(tables.after)
+        self.rules.begin(tables.after, tables.absent)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
             known = tables.tracker.names if checkpoint.tables or not fresh else tables.names

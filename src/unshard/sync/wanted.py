@@ -17,6 +17,7 @@ from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
 from unshard.model.table import TableName
+from unshard.sync.crossings import across, concerned
 from unshard.sync.follow import Ddl
 from unshard.sync.logged import SourceTraits, logged_context
 from unshard.sync.statement_filter import classify_logged, judge_and_log
@@ -93,20 +94,55 @@ class StatementReader:
         if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
-        own = set(self.rules.online.real_names(parsed)) if parsed.kind is not Kind.TEMPORARY_TABLE else set()
+        own = concerned(parsed, self.rules.online, self.rules.allows)
         copied = {name for name in own if after.get(name, work.begin) > work.begin}
         if copied == own != set():
-            met = self._met_in_copy(parsed) if sharded else ()
+            met = self._met_in_copy(parsed) if sharded and all(map(self.tracker.knows, own)) else ()
             return Wanted(met, self.rules.online.forgotten(parsed))
-        if copied:
-            raise SyncError("SYNC-014", replace(where, table=str(min(copied))), cause=parsed.text[:500])
+        if across(own, parsed, after, work.begin):
+            raise SyncError("SYNC-014", replace(where, table=str(min(copied or own))), cause=parsed.text[:500])
+        if parsed.kind.on_schema and (kept := self._kept_by_copy(parsed.schema, after, work.begin)):
+            return self._without(parsed, kept)
         online = self.rules.online.changes(parsed, self.rules.allows)
         if unlocked:
             self._refuse_during_dump(parsed, where)
         if self.tracker.without_effect(parsed):
             return Wanted()
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
-        return Wanted(pieces(parsed, rules, self.tracker.get), online)
+        found = pieces(parsed, rules, self.tracker.get)
+        return Wanted(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
+
+    def crossed(self, work: Ddl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
+        """The tables of the statement where it lies between their snapshots; none where it can't be read."""
+        where = Where(source=self.source, position=str(work.begin))
+        try:
+            parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        except DdlError:
+            return frozenset()  # sync tells of it, or an operator has it left out
+        if isinstance(parsed, Skipped):
+            return frozenset()
+        names = concerned(parsed, self.rules.online, self.rules.allows)
+        if not across(names, parsed, after, work.begin):
+            return frozenset()
+        return names | ({parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set())
+
+    def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
+        """The tables of a schema that the copy has of later than `at`: the schema is there on the target for them."""
+        return frozenset(
+            name for name in self.tracker.names if name.table and name.schema == schema and after.get(name, at) > at
+        )
+
+    def _without(self, parsed: Parsed, kept: frozenset[TableName]) -> Wanted:
+        """A statement on a schema of which some tables were copied later: the others go where it drops them."""
+        judged = judge_and_log(self.events, parsed, parsed, self.tracker.get)
+        if judged is not None or not (parsed.kind is Kind.DROP_DATABASE or parsed.or_replace):
+            return Wanted()
+        names = sorted(name for name in self.tracker.names if name.table and name.schema == parsed.schema)
+        dropped = [classify(f"DROP TABLE {name.quoted}", parsed.context) for name in names if name not in kept]
+        found = (
+            piece for one in dropped if isinstance(one, Parsed) for piece in pieces(one, self.rules, self.tracker.get)
+        )
+        return Wanted(tuple(found))
 
     def _met_in_copy(self, parsed: Parsed) -> tuple[Piece, ...]:
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))

@@ -243,7 +243,11 @@ class Subtask:
                 self.worked = "load"  # whose error it is; it is not entered yet
                 self.beginning.check_dump()
             self._enter("dump")
-            self.dump.run()
+            sync = self.sync
+            if sync is None or self.load is None:
+                self.dump.run()
+            elif self.dump.run_apart_from(lambda copy: sync.crossed(copy.begin, copy.tables, stop)) is None:
+                return None
             self._over()
         if self.load is None or stop.is_set():
             return None

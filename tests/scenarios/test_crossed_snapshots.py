@@ -1,0 +1,93 @@
+"""Statements that lie between the snapshots of their tables, in a copy without a lock: the copy ends, and is equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from task_runs import TaskFiles, TaskRun, wait_until
+from unshard.model.table import TableName
+from unshard.testing.compare import assert_equal
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+COLUMNS = "(id INT PRIMARY KEY, v VARCHAR(9))"
+CROSSING = {
+    "names are swapped": "RENAME TABLE {s}.a TO {s}.x, {s}.z TO {s}.a, {s}.x TO {s}.z",
+    "names change hands twice": "RENAME TABLE {s}.a TO {s}.x, {s}.z TO {s}.a, {s}.x TO {s}.z;"
+    "INSERT INTO {s}.a VALUES (77, 'a'); INSERT INTO {s}.z VALUES (88, 'z');"
+    "RENAME TABLE {s}.a TO {s}.x, {s}.z TO {s}.a, {s}.x TO {s}.z",
+    "a chain of names": "RENAME TABLE {s}.a TO {s}.b, {s}.z TO {s}.a; INSERT INTO {s}.b VALUES (77, 'b')",
+    "a table gets a new name": "RENAME TABLE {s}.z TO {s}.y; INSERT INTO {s}.y VALUES (77, 'y')",
+    "a table gets a new name and goes": "RENAME TABLE {s}.z TO {s}.y; INSERT INTO {s}.y VALUES (77, 'y');"
+    "DROP TABLE {s}.y",
+    "a table gets a copied one's name": "DROP TABLE {s}.a; RENAME TABLE {s}.z TO {s}.a;"
+    "INSERT INTO {s}.a VALUES (77, 'a')",
+    "a copied table gets its name": "DROP TABLE {s}.z; RENAME TABLE {s}.a TO {s}.z; INSERT INTO {s}.z VALUES (77, 'z')",
+    "several are dropped": "DROP TABLE {s}.a, {s}.z; CREATE TABLE {s}.z (id INT PRIMARY KEY, other INT);"
+    "INSERT INTO {s}.z VALUES (1, 2)",
+    "one that was not copied is dropped": "INSERT INTO {s}.z VALUES (77, 'z'); DROP TABLE {s}.z",
+    "one is made like another": "CREATE TABLE {s}.b LIKE {s}.z; INSERT INTO {s}.b VALUES (1, 'b');"
+    "ALTER TABLE {s}.z DROP COLUMN v",
+    "one is made of another's rows": "CREATE TABLE {s}.b SELECT * FROM {s}.z; ALTER TABLE {s}.z DROP COLUMN v",
+    "partitions are exchanged": "CREATE TABLE {s}.p (id INT PRIMARY KEY, v VARCHAR(9)) PARTITION BY RANGE (id)"
+    " (PARTITION p0 VALUES LESS THAN (1000)); ALTER TABLE {s}.p EXCHANGE PARTITION p0 WITH TABLE {s}.z;"
+    "INSERT INTO {s}.z VALUES (77, 'z')",
+    "a schema goes and comes back": "DROP DATABASE {s}_z; CREATE DATABASE {s}_z; CREATE TABLE {s}_z.t (w INT);"
+    "INSERT INTO {s}_z.t VALUES (77)",
+    "a table moves to a new schema": "CREATE DATABASE {s}_n; RENAME TABLE {s}.z TO {s}_n.z;"
+    "INSERT INTO {s}_n.z VALUES (77, 'z')",
+}
+
+
+@pytest.mark.parametrize("script", CROSSING.values(), ids=CROSSING)
+def test_the_copy_ends_with_what_the_source_has(
+    script: str,
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+) -> None:
+    """Table a is copied before, z behind; the dump waits for m meanwhile."""
+    schemas = (schema, f"{schema}_z", f"{schema}_n")
+    source_server.run(
+        *(f"CREATE DATABASE {one}" for one in schemas[:2]),
+        *(f"CREATE TABLE {schema}.{table} {COLUMNS}" for table in "amz"),
+        *(f"INSERT INTO {schema}.{table} VALUES (1, '{table}'), (2, '{table}')" for table in "amz"),
+        *(f"CREATE TABLE {schema}_z.{table} {COLUMNS}" for table in "st"),
+        f"INSERT INTO {schema}_z.t VALUES (1, 't')",
+    )
+    keys = {"mydumpers": {"own": {"threads": 1}}}
+    instance = {"mydumper-config-name": "own"}
+    files = TaskFiles(tmp_path, schema, {"s1": source_server}, target_server, schemas, keys, instance).write()
+    held = source_server.connection()
+    held.query(f"LOCK TABLES {schema}.m WRITE")
+    with TaskRun(files, spark) as run:
+        (subtask,) = run.crew.subtasks
+
+        def a_is_copied() -> bool:
+            assert not run.crew.errors, run.crew.errors
+            progress = subtask.status().progress
+            return progress is not None and progress.tables_done == 1
+
+        try:
+            wait_until(a_is_copied, "a is copied")
+            source_server.run(*(one for one in script.format(s=schema).split(";") if one.strip()))
+        finally:
+            held.close()
+        run.catch_up()
+        there = tables_of(source_server, schemas)
+        source_server.run(*(f"DELETE FROM {name.quoted} LIMIT 1" for name in there))
+        run.catch_up()
+    assert tables_of(target_server, schemas) == there
+    for name in there:
+        assert_equal([(source_server, name)], (target_server, name))
+
+
+def tables_of(server: MariadbServer, schemas: tuple[str, ...]) -> list[TableName]:
+    found = server.query("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES ORDER BY 1, 2")
+    return [TableName(*name) for name in found if name[0] in schemas]

@@ -1,0 +1,42 @@
+"""Copies without a lock while the source lives on, by seed: equal, once, and each end is one that a start gets past."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from copy_storm import CopyStorm
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+SEEDS = (1, 2, 3)
+LIVES = 3
+
+
+def test_random_copies(
+    spark: SparkSession,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With UNSHARD_FUZZ_SECONDS new seeds for so long, from UNSHARD_FUZZ_SEED on; a finding tells its seed."""
+    seconds = float(os.environ.get("UNSHARD_FUZZ_SECONDS", "0"))
+    ended = time.monotonic() + seconds
+    seed = int(os.environ.get("UNSHARD_FUZZ_SEED", "0")) or (int(time.time()) if seconds else SEEDS[0])
+    while seed in SEEDS if not seconds else time.monotonic() < ended:
+        name = f"{schema}_{seed}"
+        storm = CopyStorm(seed, name, source_server, target_server, tmp_path / name)
+        try:
+            storm.run(spark, monkeypatch, LIVES)
+        except BaseException as error:
+            error.add_note(f"seed {seed}: {storm.told}")
+            raise
+        sys.stderr.write(f"seed {seed}: {storm.told}\n")
+        seed += 1
