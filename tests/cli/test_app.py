@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from unshard.load.checkpoint import FINISHED, LoadTables
+from unshard.model.table import TableName
 from unshard.mysql.connection import session
+from unshard.target.filled import FilledTables
 from unshard.testing.servers import MariadbServer
 
 UNSHARD = [sys.executable, "-m", "unshard"]
@@ -110,6 +112,26 @@ def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "finished"
     assert target_server.query(f"SELECT id FROM {schema}.t") == [(7,)]
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_a_reset_tells_what_it_drops_and_does_nothing_without_a_yes(
+    tmp_path: Path, source_server: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    name = TableName(schema, "t")
+    target_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {name} (id INT PRIMARY KEY)")
+    target_server.run(f"INSERT INTO {name} VALUES (7)", f"CREATE DATABASE meta_{schema}")
+    write_files(tmp_path, source_server, target_server, schema, "full")
+    with session(target_server.endpoint, "target") as connection:
+        filled = FilledTables(f"meta_{schema}", "app")
+        filled.create(connection)
+        filled.claim(connection, "s", [name], merges=True)
+        filled.note_made(connection, name)
+    done = unshard("run", "task.yaml", "-s", "source.yaml", "--reset", folder=tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert f"reset: drops {name} (1 row), which this task has made" in done.stdout
+    assert target_server.query(f"SELECT id FROM {name}") == [(7,)]
 
 
 @pytest.mark.server

@@ -70,7 +70,7 @@ def test_the_error_of_one_connection_ends_the_others_and_the_load_goes_on_later(
     target_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.b (id INT PRIMARY KEY, v INT)")
     target_server.run(f"INSERT INTO {schema}.b VALUES (599, 1)")
     with pytest.raises(LoadError, match="LOAD-005"):
-        make_load(schema, pool_size=4, tasks=1).run()
+        make_load(schema, incremental_import=True, pool_size=4, tasks=1).run()
     target_server.run(f"DELETE FROM {schema}.b WHERE id = 599 AND v = 1")
     make_load(schema, pool_size=4, tasks=1).run()
     for table in ("a", "b", "c"):

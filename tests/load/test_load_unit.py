@@ -183,14 +183,14 @@ def test_a_duplicate_key_is_named_and_a_choice_settles_it(
         f"CREATE TABLE {shop}.t_1 (id INT PRIMARY KEY, v VARCHAR(20) NOT NULL)",
         f"INSERT INTO {shop}.t_1 VALUES (77, 'mine')",
     )
-    error = refused(make_load(shop), "LOAD-005")
+    error = refused(make_load(shop, incremental_import=True), "LOAD-005")
     assert f"{shop}.t_1" in str(error) and "77" in str(error) and "on-duplicate" in error.hint
     assert target_server.query(f"SELECT COUNT(*) FROM {shop}.t_1") == [(1,)]
-    make_load(shop, on_duplicate="ignore").run()
+    make_load(shop, on_duplicate="ignore", incremental_import=True).run()
     assert target_server.query(f"SELECT v, (SELECT COUNT(*) FROM {shop}.t_1) FROM {shop}.t_1 WHERE id = 77") == [
         ("mine", 2500)
     ]
-    make_load(f"{shop}_b", on_duplicate="replace").run()
+    make_load(f"{shop}_b", on_duplicate="replace", incremental_import=True).run()
     assert target_server.query(f"SELECT v FROM {shop}.t_1 WHERE id = 77") == [("row 77",)]
 
 

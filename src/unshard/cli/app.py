@@ -89,6 +89,13 @@ def run(
     remove_meta: Annotated[
         bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
     ] = False,
+    reset: Annotated[
+        bool,
+        typer.Option(
+            "--reset", help="Drop or empty the target's tables that this task has made or filled, then start anew."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Let --reset do so without a question.")] = False,
     addr: Annotated[
         str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
     ] = "127.0.0.1:0",
@@ -112,7 +119,8 @@ def run(
         from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
-    with_what = partial(run_task, auto_resume=auto_resume, remove_meta=remove_meta, addr=addr, log=how)
+    begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
+    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how)
     guarded(lambda: with_what(task, source, log, Console(), wait))
 
 

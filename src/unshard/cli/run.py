@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import typer
 from rich.console import Console
 
 from unshard.checks.run import check_task, require, told
@@ -26,6 +27,7 @@ from unshard.ctl.runs import SUFFIX
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
+from unshard.operate.reset import look, undo
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
@@ -46,13 +48,16 @@ def run_task(
     *,
     auto_resume: bool = True,
     remove_meta: bool = False,
+    reset: bool = False,
+    yes: bool = False,
     addr: str = "127.0.0.1:0",
     log: LogSettings | None = None,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
     `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
-    can write nothing from then on and stops.
+    can write nothing from then on and stops. `reset`: the tables that it has made or filled go too (`operate.reset`),
+    once whoever sits at the terminal agrees; `yes` agrees beforehand.
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
     task = load_task(task_path)
@@ -64,6 +69,8 @@ def run_task(
     stop = Event()
     with _signals(stop, console) as listen, closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
         console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
+        if reset:
+            _reset(configs, console, asks=not yes)
         _check(task, configs, console)
         if remove_meta and not stop.is_set():
             forget(configs[0])
@@ -114,6 +121,26 @@ def _unless(stop: Event) -> Iterator[None]:
         if not stop.is_set():
             raise
         logger("run").warning("stopped while it began", **error.to_dict())
+
+
+def _reset(configs: Sequence[SubtaskConfig], console: Console, *, asks: bool) -> None:
+    """Begin from nothing, by the task's records; they are shown. Raises typer.Abort where the user does not agree."""
+    undone = look(configs)
+    told = [
+        *(f"drops {name} ({count}), which this task has made" for name, count in undone.drops),
+        *(f"empties {name} ({count}), which was empty when this task began" for name, count in undone.empties),
+        *(
+            f"keeps {name} ({count}), which held rows before this task began: delete those of the task by hand"
+            for name, count in undone.keeps
+        ),
+        *(f"removes the dump in {folder}" for folder in undone.dumps),
+        f"drops the other records of task {configs[0].name} in {configs[0].meta_schema}",
+    ]
+    for line in told:
+        console.print(f"reset: {line}", markup=False, highlight=False, soft_wrap=True)
+    if asks:
+        typer.confirm("Go on?", abort=True)
+    undo(configs, undone)
 
 
 def _count(number: int, thing: str) -> str:

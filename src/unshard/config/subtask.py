@@ -53,6 +53,7 @@ class LoaderSettings(Section):
     pool_size: int
     directory: str
     on_duplicate: OnDuplicate
+    incremental_import: bool = False
 
 
 class SyncerSettings(Section):
@@ -238,6 +239,7 @@ def _loader(task: TaskConfig, instance: InstanceConfig) -> LoaderSettings:
         if task.task_mode == "load"
         else f"{config.dir.rstrip('/')}.{task.name}/{instance.source_id}",
         on_duplicate=config.on_duplicate_logical,
+        incremental_import=config.incremental_import,
     )
 
 

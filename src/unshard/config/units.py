@@ -124,6 +124,11 @@ class LoaderConfig(Section):
         description="What a row does whose key the target has already: stop the task, take the old row's place, or "
         "be left out. DM's default is `replace`; `docs/adr/0002-duplicates-stop-a-load.md` says why ours is not.",
     )
+    incremental_import: bool = Field(
+        default=False,
+        description="Whether the copy may load into tables that hold rows already, beside them. TiDB Lightning's name. "
+        "Without it such a table stops the copy before its first row.",
+    )
     on_duplicate_physical: Annotated[Literal["none", "manual"], later("none")] = Field(
         default="none", description="Duplicates of a physical import."
     )

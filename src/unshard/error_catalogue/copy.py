@@ -68,7 +68,8 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-005": Entry(
         "a row is in the target's table {target} already",
-        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew; if"
+        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew by"
+        " `unshard run TASK.yaml --reset`; if"
         " the row moved between shards of one source while they were copied, set `on-duplicate-logical: replace` under"
         " `loaders:` and remove nothing; else remove the row that the cause names, or set that (or `ignore`), which"
         " keeps one of both rows",
@@ -85,8 +86,8 @@ LOAD: dict[str, Entry] = {
         "the load began with another dump: {fault}",
         "bring the dump back: start the worker that has it, and the source goes back to it by itself and goes on; or"
         " put its folder where this worker looks, then `resume-task`. Without it begin anew: `stop-task`, drop what the"
-        " task has filled on the target, then `start-task --remove-meta` (`unshard run`: the same flag). A folder that"
-        " all workers see (`dir` under `loaders:`) spares all that",
+        " task has filled on the target, then `start-task --remove-meta` (`unshard run --reset` does all of that). A"
+        " folder that all workers see (`dir` under `loaders:`) spares all that",
     ),
     "LOAD-009": Entry(
         "a single row is larger than the target takes in one statement or transaction; it begins with {row}",
@@ -110,11 +111,11 @@ LOAD: dict[str, Entry] = {
     "LOAD-019": Entry(
         "the load began with other rules: {count:,} files, of which this is one, are loaded or half loaded by them",
         "put routes, column mappings and extracted columns of their tables back as they were until the load is done; "
-        "or begin anew: drop what the task has filled, and its tables in the meta-schema",
+        "or begin anew by `unshard run TASK.yaml --reset`, which drops what the task has filled, and its records",
     ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
-        "drop the target's tables and the task's tables in the meta-schema, then start again from nothing",
+        "begin anew by `unshard run TASK.yaml --reset`, which drops what the task has filled, and its records",
     ),
     "LOAD-021": Entry(
         "one INSERT met {count:,} warnings and the target lists {listed:,}: whether a value changed can't be told",
@@ -138,5 +139,17 @@ LOAD: dict[str, Entry] = {
         "a dump of another tool holds the text of column {column} as bytes in {charset}, and TiDB keeps it as utf8mb4",
         "copy the table with Unshard, `task-mode: full` or `all`, which converts the text; or alter the column to"
         " utf8mb4 in the source and dump it anew",
+    ),
+    "LOAD-025": Entry(
+        "the target's table {target} holds {rows}, which an earlier attempt of this task wrote, or some of them{more}",
+        "`unshard run TASK.yaml --reset` with the same sources lists the tables that the earlier attempt filled, drops"
+        " or empties them once you agree, and begins anew. Or empty them by hand, and start again. Where the table has"
+        " rows of others too, delete those of the attempt by hand, then its line in {records}",
+    ),
+    "LOAD-026": Entry(
+        "the target's table {target} holds {rows} that this task has no record of{more}",
+        "look whose they are. If nobody needs them, `TRUNCATE TABLE {target}` on the target and start again; if they"
+        " are to stay beside the copy's, set `incremental-import: true` under `loaders:`; else route the source's table"
+        " to another one",
     ),
 }

@@ -16,6 +16,7 @@ import MySQLdb
 from unshard.errors import LoadError, Where
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
+from unshard.target.filled import FilledTables
 from unshard.target.meta import DUPLICATE_COLUMN
 from unshard.target.receipts import FIRST_EPOCH
 from unshard.target.silent import claiming
@@ -89,6 +90,7 @@ class LoadTables:
         rows(connection, _CHUNK.format(name=self.chunk))
         self._bring_up_to_date(connection)
         rows(connection, _STATUS.format(name=self.status))
+        FilledTables(self.schema, self.task).create(connection)
         rows(connection, f"INSERT IGNORE INTO {self.status} VALUES (%s, %s, %s)", (self.task, self.source, INIT))
 
     def _bring_up_to_date(self, connection: Any) -> None:
@@ -176,10 +178,10 @@ class LoadTables:
         rows(connection, "COMMIT")
         return epoch
 
-    def begun(self, connection: Any) -> str:
-        """A file of the source that rows of are in the target; empty where none is."""
-        asked = f"SELECT file FROM {self.chunk} WHERE source = %s AND (piece > 0 OR step > 0) LIMIT 1"
-        found = rows(connection, asked, (self.source,)) if self.exist(connection) else []
+    def begun(self, connection: Any, *, any_source: bool = False) -> str:
+        """A file of the source, or of any, that rows of are in the target; empty where none is."""
+        asked = f"SELECT file FROM {self.chunk} WHERE (source = %s OR %s) AND (piece > 0 OR step > 0) LIMIT 1"
+        found = rows(connection, asked, (self.source, any_source)) if self.exist(connection) else []
         return str(found[0][0]) if found else ""
 
     def states(self, connection: Any) -> dict[str, FileState]:

@@ -68,9 +68,16 @@ class _Planned:
 
 
 def prepare(
-    open_session: OpenSession, contents: Contents, rules: Rules, creation: Creation, source: str
+    open_session: OpenSession,
+    contents: Contents,
+    rules: Rules,
+    creation: Creation,
+    source: str,
+    made: Callable[[Any, TableName], object] = lambda connection, target: None,
 ) -> dict[TableName, Way]:
     """Create what the target lacks and check what it has; by source table how its rows are written.
+
+    `made` is told, on the session at work, of each table that was created.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
     table doesn't fit, LOAD-011 and LOAD-023 where the target can't have what the source has; ConfigError CONFIG-010,
@@ -97,7 +104,7 @@ def prepare(
         }
         if rules.alike:
             _refuse_unlike(planned, structures, copied)
-        known = _make_tables(open_session, there_before, planned, structures, rules.route, creation)
+        known = _make_tables(open_session, there_before, planned, structures, rules.route, creation, made)
         found: dict[TableName, Way] = {}
         for one in planned:
             structure, target = structures[one.table.name], one.target
@@ -131,6 +138,7 @@ def _make_tables(
     structures: Mapping[TableName, Table],
     route: Route,
     creation: Creation,
+    made: Callable[[Any, TableName], object],
 ) -> dict[TableName, Table | None]:
     """Create the tables that are not there, several at once; by name what the target has then."""
     groups: dict[TableName, list[_Planned]] = {}
@@ -146,6 +154,7 @@ def _make_tables(
             text = creation.table(first.table, target, route, counter, first.where)
             rows(connection, f"USE {quote_name(target.schema)}")
             _create(connection, text, f"table {target}", first.where)
+            made(connection, target)
             there = read_table(connection, target)
         return there
 

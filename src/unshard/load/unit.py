@@ -32,6 +32,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
+from unshard.target.filled import FilledTables
 from unshard.target.gate import Gate
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
@@ -47,7 +48,7 @@ class LoadSettings:
     """What the user may set (`loaders.<name>`), with the limits of the target.
 
     `tasks` is how many files Spark loads side by side; into TiDB each task loads over several connections, up to
-    `pool_size` in all.
+    `pool_size` in all. `incremental_import`: a target table may hold rows before the copy begins.
     """
 
     directory: Path
@@ -55,6 +56,7 @@ class LoadSettings:
     on_duplicate: OnDuplicate = "error"
     gate: Gate | None = None
     tasks: int = 16
+    incremental_import: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,16 @@ class LoadUnit:
             self._is_tidb = is_tidb(connection)
             source = self._tables.source
             creation = creation_for(connection, self._tables.schema, source, self._collations)
-            ways = prepare(partial(self._creating, contents), contents, self._rules, creation, source)
+            filled = FilledTables(self._tables.schema, self._tables.task)
+            filled.claim(
+                connection,
+                source,
+                (self._rules.route(table.name) for table in contents.tables),
+                merges=self._settings.incremental_import,
+                adopts=self._tables.begun(connection, any_source=True) != "",
+            )
+            making = partial(self._creating, contents)
+            ways = prepare(making, contents, self._rules, creation, source, filled.note_made)
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]

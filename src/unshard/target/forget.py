@@ -1,4 +1,7 @@
-"""Everything that the target has on record of one task, dropped: its next start is its first."""
+"""Everything that the target has on record of one task, dropped: its next start is its first.
+
+Only which target tables it has filled stays on record, for their rows stay too (`target.filled`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 from unshard.model.table import quote_name
 from unshard.mysql.connection import rows
+from unshard.target.filled import FilledTables
 
 SUFFIXES = (
     # ours, and those that we have of DM
@@ -22,6 +26,8 @@ SUFFIXES = (
 def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     """Drop the task's tables in the meta schema; their names. Nothing may run of the task. Idempotent.
 
+    The record of the tables that it filled is kept, as that of an earlier attempt, unless it is empty.
+
     Those of a task whose name differs by case are its own only where the server folds names. Driver errors come as
     they are.
     """
@@ -30,6 +36,7 @@ def forget_task(connection: Any, schema: str, task: str) -> tuple[str, ...]:
     folded = {name.lower() for name in wanted}
     there = rows(connection, asked, (schema,))
     found = tuple(sorted(name for name, folds in there if name in wanted or (folds and name.lower() in folded)))
+    FilledTables(schema, task).note_earlier(connection)
     for name in found:
         rows(connection, f"DROP TABLE IF EXISTS {quote_name(schema)}.{quote_name(name)}")
     return found

@@ -218,7 +218,7 @@ def _load(
     return LoadUnit(
         endpoint,
         tables,
-        LoadSettings(directory, pool, config.loader.on_duplicate, gate, slots),
+        LoadSettings(directory, pool, config.loader.on_duplicate, gate, slots, config.loader.incremental_import),
         router.route,
         ColumnMapper(config.column_mappings, config.case_sensitive).mapping_for,
         work,

@@ -1,0 +1,191 @@
+"""The target tables that a full copy fills, on record: a copy loads only into tables that were empty when it began.
+
+A table is put on record before its first row is written, so rows without a record are of somebody else.
+
+| dies | then |
+|---|---|
+| before the record | nothing was written; the next attempt looks again |
+| behind the record, before CREATE TABLE | the table is on record as one that is filled, not as one that was made |
+| behind CREATE TABLE, before `note_made` | the same: a reset empties the table in place of dropping it |
+
+`target.forget` keeps the records and marks them as those of an earlier attempt: the rows are still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from unshard.errors import LoadError, Where
+from unshard.model.table import TableName, quote_name
+from unshard.mysql.connection import rows
+
+SUFFIX = "load_table"
+COUNTED = 1_000_000
+"""Rows up to which a table's rows are counted; a count of all may take minutes."""
+_AT_ONCE = 100
+"""Tables that one statement asks."""
+_CREATE = """
+CREATE TABLE IF NOT EXISTS {name} (
+    target_schema VARCHAR(64) NOT NULL,
+    target_table VARCHAR(64) NOT NULL,
+    source VARCHAR(32) NOT NULL,
+    made BOOLEAN NOT NULL,
+    had_rows BOOLEAN NOT NULL,
+    earlier BOOLEAN NOT NULL,
+    create_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (target_schema, target_table)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A table on record. `made`: the task created it; `had_rows`: it held rows of others when the copy began;
+    `earlier`: the record is of an attempt that was forgotten since."""
+
+    table: TableName
+    source: str
+    made: bool
+    had_rows: bool
+    earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilledTables:
+    """The record of one task. Statements run on the connection that is given; driver errors come up."""
+
+    schema: str
+    task: str
+
+    @property
+    def name(self) -> str:
+        return f"{quote_name(self.schema)}.{quote_name(f'{self.task}_{SUFFIX}')}"
+
+    def create(self, connection: Any) -> None:
+        """Create the table. Idempotent."""
+        rows(connection, _CREATE.format(name=self.name))
+
+    def there(self, connection: Any) -> bool:
+        """Whether `create` has been there."""
+        asked = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        return bool(rows(connection, asked, (self.schema, f"{self.task}_{SUFFIX}")))
+
+    def read(self, connection: Any) -> dict[TableName, Filled]:
+        """Every record, by target table; none where the table of records is not there."""
+        if not self.there(connection):
+            return {}
+        columns = "target_schema, target_table, source, made, had_rows, earlier"
+        found: dict[TableName, Filled] = {}
+        for schema, table, source, *flags in rows(connection, f"SELECT {columns} FROM {self.name}"):
+            name = TableName(str(schema), str(table))
+            found[name] = Filled(name, str(source), *map(bool, flags))
+        return found
+
+    def claim(
+        self, connection: Any, source: str, targets: Iterable[TableName], *, merges: bool, adopts: bool = False
+    ) -> None:
+        """Put the tables that `source` is about to fill on record. Idempotent; sources may do so at the same time.
+
+        `merges`: rows of others may be there. `adopts`: rows may be there that the task wrote before it kept records.
+        Raises LoadError LOAD-025 for rows of an earlier attempt of the task, LOAD-026 for rows of others.
+        """
+        known = self.read(connection)
+        current = {name for name, one in known.items() if not one.earlier}
+        new = sorted(set(targets) - current)
+        there = with_rows(connection, new)
+        if there:  # another source of the task may have begun since: it is on record before its first row
+            known = self.read(connection)
+            current = {name for name, one in known.items() if not one.earlier}
+        strange = [name for name in there if name not in current]
+        adopts = adopts and not known
+        if not adopts:
+            self._refuse(connection, source, strange, known, merges=merges)
+        if new:
+            names = [(name.schema, name.table) for name in new]
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    f"DELETE FROM {self.name} WHERE target_schema = %s AND target_table = %s AND earlier", names
+                )
+                cursor.executemany(
+                    f"INSERT IGNORE INTO {self.name} (target_schema, target_table, source, made, had_rows, earlier)"
+                    " VALUES (%s, %s, %s, FALSE, %s, FALSE)",
+                    [(name.schema, name.table, source, name in strange and not adopts) for name in new],
+                )
+
+    def _refuse(
+        self,
+        connection: Any,
+        source: str,
+        strange: Sequence[TableName],
+        known: dict[TableName, Filled],
+        *,
+        merges: bool,
+    ) -> None:
+        earlier = [name for name in strange if name in known]
+        refused = earlier or ([] if merges else strange)
+        if not refused:
+            return
+        first = refused[0]
+        values = {
+            "target": str(first),
+            "rows": counted(connection, first),
+            "more": f", and {len(refused) - 1:,} more tables hold such rows" if len(refused) > 1 else "",
+            "records": self.name,
+        }
+        raise LoadError("LOAD-025" if earlier else "LOAD-026", Where(source, str(first)), values=values)
+
+    def note_made(self, connection: Any, target: TableName) -> None:
+        """Put on record that the task has created the table. Idempotent."""
+        rows(
+            connection,
+            f"UPDATE {self.name} SET made = TRUE WHERE target_schema = %s AND target_table = %s",
+            (target.schema, target.table),
+        )
+
+    def note_earlier(self, connection: Any) -> None:
+        """Mark all records as those of an earlier attempt; drop the table of records where it has none. Idempotent."""
+        if not self.there(connection):
+            return
+        rows(connection, f"UPDATE {self.name} SET earlier = TRUE")
+        if not rows(connection, f"SELECT 1 FROM {self.name} LIMIT 1"):
+            rows(connection, f"DROP TABLE {self.name}")
+
+    def note_gone(self, connection: Any, target: TableName) -> None:
+        """Take a table off the record. Idempotent."""
+        if not self.there(connection):
+            return
+        rows(
+            connection,
+            f"DELETE FROM {self.name} WHERE target_schema = %s AND target_table = %s",
+            (target.schema, target.table),
+        )
+
+
+def with_rows(connection: Any, tables: Sequence[TableName]) -> list[TableName]:
+    """Those of the tables that exist and hold a row."""
+    existing: set[tuple[str, str]] = set()
+    ((folds,),) = rows(connection, "SELECT @@lower_case_table_names")
+    asked = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'"
+    for schema in sorted({name.schema for name in tables}):
+        names = (str(table) for (table,) in rows(connection, asked, (schema,)))
+        existing |= {(schema, name.lower() if int(folds) else name) for name in names}
+    left = iter(
+        [name for name in tables if (name.schema, name.table.lower() if int(folds) else name.table) in existing]
+    )
+    found: list[TableName] = []
+    while some := list(islice(left, _AT_ONCE)):
+        asked = " UNION ALL ".join(f"(SELECT {n} FROM {name.quoted} LIMIT 1)" for n, name in enumerate(some))
+        found += [some[number] for number in sorted(int(number) for (number,) in rows(connection, asked))]
+    return found
+
+
+def counted(connection: Any, table: TableName) -> str:
+    """How many rows a table holds, in words: "1 row", "1,234 rows", "over 1,000,000 rows"."""
+    asked = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table.quoted} LIMIT {COUNTED + 1}) some"
+    ((number,),) = rows(connection, asked)
+    if number > COUNTED:
+        return f"over {COUNTED:,} rows"
+    return "1 row" if number == 1 else f"{number:,} rows"
