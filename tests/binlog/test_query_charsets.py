@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from unshard.mysql.connection import rows
 from unshard.testing.servers import MariadbServer
-from unshard.testing.statements import LETTERS, carried_over
+from unshard.testing.statements import LETTERS, carried_over, last_query
 
 
 @pytest.mark.parametrize("charset", LETTERS)
@@ -16,3 +17,19 @@ def test_letters_of_a_client_arrive(
     assert here == there
     assert LETTERS[charset][1] in there
     assert LETTERS[charset][2][0] in there
+
+
+def test_letters_of_swe7_arrive(source_server: MariadbServer, target_server: MariadbServer, schema: str) -> None:
+    """The server writes backticks of its own into what it logs for DROP TABLE."""
+    sql = b"CREATE TABLE `t[` (`a{` VARCHAR(9) DEFAULT '@|~' COMMENT '`') DEFAULT CHARSET swe7"
+    there, here = carried_over(source_server, target_server, schema, "swe7", sql)
+    assert here == there
+    assert "tÄ" in there
+    assert "'Éöü'" in there
+    connection = source_server.connection(schema)
+    try:
+        rows(connection, "SET NAMES swe7")
+        connection.query(b"DROP TABLE `t[`")
+    finally:
+        connection.close()
+    assert "`" in last_query(source_server.binlog_files()[-1].read_bytes())

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from checked import as_user, found, mended, report_of, with_keys, with_source
+from checked import as_user, found, mended, report_of, statement, with_keys, with_source
 from task_runs import TaskFiles, newest
 from unshard.testing.mysql_server import MysqlServer
 from unshard.testing.older_servers import Mysql56Server
+from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 REPLICATION = "source db replication privilege checker"
 DUMP = "source db dump privilege checker"
 TARGET, WRITABLE = "target db privilege checker", "target db writable checker"
+JSON = "json value checker"
 TABLES = "table structure compatibility check"
 
 
@@ -41,6 +43,17 @@ def test_a_sound_task_has_nothing_to_tell(files: TaskFiles) -> None:
 def test_a_target_that_cannot_hold_the_tasks_tables(files: TaskFiles, mysql_56: Mysql56Server) -> None:
     (finding,) = found(replace(files, target=mysql_56), "target db version checker")
     assert finding.severity == "fail" and "MySQL 5.6.24" in finding.short_error and "5.7.9" in finding.instruction
+
+
+def test_json_of_sql_values(files: TaskFiles, mysql_source: MysqlServer, target_server: MariadbServer) -> None:
+    mysql_source.run(
+        f"CREATE TABLE {files.schemas[0]}.`d``` (id INT PRIMARY KEY, a JSON, `b c` JSON)",
+        f"""INSERT INTO {files.schemas[0]}.`d``` VALUES (1, '[1.5, "x"]', NULL), (2, JSON_ARRAY(CURDATE()), '1')""",
+    )
+    (finding,) = found(files, JSON)
+    assert finding.severity == "warn" and "(a, b c)" in finding.short_error
+    assert mysql_source.query(statement(finding)) == [(1,)]
+    assert found(replace(files, target=target_server), JSON) == []
 
 
 def test_triggers(files: TaskFiles, mysql_target: MysqlServer, schema: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.checks import connections, doubled, privileges, server, shards, tables, tidb, unmatched
+from unshard.checks import connections, doubled, losses, privileges, server, shards, tables, tidb, unmatched
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.task import TaskConfig
@@ -190,6 +190,21 @@ ITEMS: tuple[Item, ...] = (
         "unmatched_rules", "unmatched rule checker",
         "the task takes tables, and its lists, routes and column mappings name some that there are", "target",
         target=unmatched.unmatched, applies="all but `dump` and `load`, before the first start", worst="fail",
+    ),
+    Item(
+        "json_values", "json value checker",
+        "no JSON of MySQL goes into a column that makes other values of its DECIMAL, dates and binary values", "source",
+        lambda source, task, config: losses.json_values(source, task), applies="all but `dump`, from MySQL",
+    ),
+    Item(
+        "target_keys", "target key checker",
+        "the target has no unique key that the source's rows are not held to", "source",
+        lambda source, task, config: losses.keys_of_the_target(source, task), applies="all but `dump`",
+    ),
+    Item(
+        "rows_between_sources", "row move checking of sharding table {target}",
+        "no row that moves between two sources can be lost", "merge", merge=losses.rows_between_sources,
+        applies="all modes, for each merged table of several sources",
     ),
     Item(
         "target_triggers", "target trigger checker", "no trigger of the target does again what the binlog holds",

@@ -145,11 +145,14 @@ def statement_text(value: bytes, charset: str) -> str:
     """A statement whose client wrote it in `charset`. Raises UnicodeDecodeError, KeyError for another charset.
 
     The server reads its quotes and escapes before it converts, so a character that would turn into one of ASCII, or
-    out of one, would change what the statement says: it is refused (0x5C is such a letter of swe7).
+    out of one, would change what the statement says: it is refused. In swe7 such bytes are letters between quotes and
+    the signs of ASCII elsewhere (`_swe7_statement`).
     """
+    if charset == "swe7":
+        return _swe7_statement(value)
     if charset in PLAIN:
         return value.decode()
-    if value.isascii() and charset != "swe7":
+    if value.isascii():
         return value.decode()
     pieces = []
     at = 0
@@ -158,6 +161,32 @@ def statement_text(value: bytes, charset: str) -> str:
             raise UnicodeDecodeError(charset, value, at, at + len(raw), "the server takes it for another sign")
         pieces.append(text)
         at += len(raw)
+    return "".join(pieces)
+
+
+def _swe7_statement(value: bytes) -> str:
+    """A statement of swe7, where ten signs of ASCII are letters.
+
+    The server takes the backtick, `@` and `|` for ASCII's own signs wherever no quotes are open, and converts what
+    stands between quotes. Other such bytes outside of quotes are refused, and so is a backslash within a text, which
+    is an escape to the server and a letter to the client.
+    """
+    pieces = []
+    quote = ""
+    for at, byte in enumerate(value):
+        sign = chr(byte)
+        letter = _at(single_byte_table("swe7"), byte)
+        if sign == quote:
+            quote = ""
+        elif quote:
+            sign = "" if sign == "\\" and quote != "`" else letter
+        elif sign in "'\"`":
+            quote = sign
+        elif sign != letter and sign not in "@|":
+            sign = ""
+        if not sign:
+            raise UnicodeDecodeError("swe7", value, at, at + 1, "the server takes it for another sign")
+        pieces.append(sign)
     return "".join(pieces)
 
 

@@ -37,8 +37,11 @@ def definition(charset: str) -> bytes:
     return sql.encode(codec)
 
 
-def carried_over(source: ThrowawayServer, target: ThrowawayServer, schema: str, charset: str) -> tuple[str, str]:
-    """`definition` run on the source by a client of that charset; its text in the log run on the target in utf8mb4.
+def carried_over(
+    source: ThrowawayServer, target: ThrowawayServer, schema: str, charset: str, sql: bytes | None = None
+) -> tuple[str, str]:
+    """`definition`, or `sql`, run on the source by a client of that charset; its text in the log run on the target in
+    utf8mb4.
 
     Gives what the two servers then hold: name and definition of the only table of `schema`.
     """
@@ -47,14 +50,14 @@ def carried_over(source: ThrowawayServer, target: ThrowawayServer, schema: str, 
     connection = source.connection(schema)
     try:
         rows(connection, f"SET NAMES {charset}")
-        connection.query(definition(charset))
+        connection.query(sql or definition(charset))
     finally:
         connection.close()
-    target.run(_last_query(source.binlog_files()[-1].read_bytes()).replace("%", "%%"), database=schema)
+    target.run(last_query(source.binlog_files()[-1].read_bytes()).replace("%", "%%"), database=schema)
     return _only_table(source, schema), _only_table(target, schema)
 
 
-def _last_query(data: bytes) -> str:
+def last_query(data: bytes) -> str:
     found = b""
     at = 4
     while at < len(data):

@@ -1,0 +1,108 @@
+"""What a task would lose or alter while all of its statements succeed: told before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from unshard.checks.facts import SourceFacts, TaskFacts
+from unshard.checks.result import Finding
+from unshard.checks.shards import Group
+from unshard.model.table import Index, Table, TableName, quote_name
+from unshard.mysql.flavour import Flavour
+
+_AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
+
+
+def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """JSON of MySQL holds SQL values that no JSON text has words for; the target makes others of them."""
+    end = task.target
+    if source.end.server.flavour is not Flavour.MYSQL or end is None:
+        return
+    for name, table in source.tables.items():
+        there = task.there.get(source.targets[name])
+        takes = {column.name.lower(): column.type for column in there.columns} if there is not None else {}
+        default = "json" if end.is_tidb or end.server.flavour is Flavour.MYSQL else "longtext"
+        documents = [
+            column.name
+            for column in table.columns
+            if column.type == "json" and not column.generated and takes.get(column.name.lower(), default) == "json"
+        ]
+        if documents:
+            examined = " OR ".join(f"NOT ({_read_again(column)} <=> {quote_name(column)})" for column in documents)
+            yield Finding(
+                "warn",
+                f"JSON of {name} ({', '.join(documents)}) is written as text: a DECIMAL inside of a document becomes a"
+                " DOUBLE, dates, times and binary values become strings",
+                f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the documents whose values"
+                " differ then; where that matters, take a LONGTEXT column in the target, which keeps the text",
+                str(name),
+                str(source.targets[name]),
+            )
+
+
+def _read_again(column: str) -> str:
+    return f"CAST(CONVERT({quote_name(column)} USING utf8mb4) AS JSON)"
+
+
+def keys_of_the_target(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """Safe mode writes by REPLACE, which removes a row that shares a value of a key of the target's own."""
+    for name, table in source.tables.items():
+        there = task.there.get(source.targets[name])
+        for key in _held_by_target_alone(table, there) if there is not None else ():
+            columns = ", ".join(part or "an expression" for part in key.columns)
+            change = "DROP PRIMARY KEY" if key.primary else f"DROP INDEX {quote_name(key.name)}"
+            yield Finding(
+                "warn",
+                f"{source.targets[name]} has the unique key {key.name} ({columns}), and {name} none of these columns"
+                f" alone: of two rows that share a value of it, {_AGAIN} keep the later one and remove the other",
+                f"ALTER TABLE {source.targets[name].quoted} {change}; or add the key to the source's table",
+                str(name),
+                str(source.targets[name]),
+            )
+
+
+def _held_by_target_alone(table: Table, there: Table) -> list[Index]:
+    """Unique keys of the target that no unique key of the source's table implies."""
+    held = [
+        {name.lower() for name in key.columns}
+        for key in table.unique_keys
+        if not any(key.prefixes) and all(key.columns)
+    ]
+    return [
+        key
+        for key in there.unique_keys
+        if not any(
+            columns <= {(name or "").lower() for name in key.columns} and not any(key.prefixes) for columns in held
+        )
+    ]
+
+
+def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
+    """The logs of two sources have no common order: a DELETE of the one may come behind the INSERT of the other."""
+    sources = sorted({source.name: source for source, _ in group}.values(), key=lambda source: source.name)
+    if len(sources) < 2:
+        return
+    names = ", ".join(source.name for source in sources)
+    copying = [source for source in sources if source.copies and source.config.loader.on_duplicate != "error"]
+    if copying:
+        allowed = copying[0].config.loader.on_duplicate
+        yield Finding(
+            "warn",
+            f"{target} merges tables of {names}, and `on-duplicate-logical: {allowed}` lets"
+            " rows with one key pass: a row that moves from one source to another before all are in sync is lost",
+            "move no rows between these sources until all are in sync; or take `on-duplicate-logical` out, which makes"
+            " such a row stop the load (LOAD-005)",
+            other=str(target),
+        )
+    again = [
+        source for source in sources if source.config.syncer.safe_mode or source.config.delivery == "at-least-once"
+    ]
+    if again and any(source.follows for source in sources):
+        yield Finding(
+            "warn",
+            f"{target} merges tables of {names}, and safe mode writes rows over others: a row that moves from one"
+            " source to another is lost where its DELETE is applied behind its INSERT",
+            "move no rows between these sources; or take `delivery: exactly-once` without `safe-mode`, where such a row"
+            " stops the task (SYNC-003)",
+            other=str(target),
+        )

@@ -1,0 +1,63 @@
+"""What a task would lose while its statements succeed is told before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checked import found, mended, with_keys
+from task_runs import TaskFiles
+from unshard.testing.servers import MariadbServer
+
+pytestmark = pytest.mark.server
+KEYS = "target key checker"
+MOVES = "row move checking"
+
+
+@pytest.mark.parametrize("columns", ["id INT PRIMARY KEY, v INT, UNIQUE KEY (v)", "v INT PRIMARY KEY, id INT"])
+def test_a_unique_key_of_the_target_alone(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str, columns: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v INT)")
+    target_server.run(f"CREATE DATABASE IF NOT EXISTS {schema}", f"CREATE TABLE {schema}.k ({columns})")
+    (command,) = mended(files, KEYS, target_server, "warn", "remove the other")
+    assert "DROP" in command
+
+
+def test_a_key_that_the_sources_key_implies(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    changed_source.run(f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v INT)")
+    target_server.run(
+        f"CREATE DATABASE IF NOT EXISTS {schema}", f"CREATE TABLE {schema}.k (id INT, v INT, PRIMARY KEY (v, id))"
+    )
+    assert found(files, KEYS) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, []),
+        ({"loaders": {"own": {"on-duplicate-logical": "replace"}}}, ["before all are in sync is lost"]),
+        ({"delivery": "at-least-once"}, ["safe mode writes rows over others"]),
+    ],
+)
+def test_rows_between_two_sources(
+    changed_source: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    keys: dict[str, object],
+    words: list[str],
+) -> None:
+    for server in (changed_source, second_source):
+        server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.o (id INT PRIMARY KEY)")
+    sources = {"s1": changed_source, "s2": second_source}
+    files = TaskFiles(tmp_path, schema, sources, target_server, (schema,))
+    lacks = found(with_keys(files, **keys), MOVES)
+    assert len(lacks) == len(words)
+    assert all(word in lack.short_error for word, lack in zip(words, lacks, strict=True))
+    assert found(replace(with_keys(files, **keys), sources={"s1": changed_source}), KEYS) == []
