@@ -19,7 +19,7 @@ from unshard.checks.one_server import of_one_server
 from unshard.checks.start_point import start_fault
 from unshard.checks.triggers import Trigger, triggers_of
 from unshard.config.subtask import SubtaskConfig
-from unshard.dump.metadata import read_header
+from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import FINISHED
@@ -94,6 +94,8 @@ class LogFilters:
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
     """One source of the task. `tables` are those that the task takes, `fresh` is a source without a checkpoint.
+
+    Where a finished dump of it waits to be loaded, each of its tables is as its rows were read, not as it is now.
 
     `ghosts` are tables that online DDL is at work on, of tables that the task takes.
     `cascading` are tables with a foreign key that changes their rows by itself. `existing` are all tables of the
@@ -271,11 +273,12 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     told = ((table.name, helpers.told(table.name)) for table in everything)
     ghosts = tuple(name for name, helper in told if helper.part is Part.GHOST and takes(helper.table))
     tables = ask(end, "source", sorted({name.schema for name in names}))
+    copies = _copies(config) if fresh else {}
     return SourceFacts(
         config,
         end,
         listed,
-        {name: table for name, table in tables.items() if name in names},
+        {name: copies.get(name, table) for name, table in tables.items() if name in names},
         {name: router.route(name) for name in sorted(names)},
         {name: router.extracted(name, config.source_id) for name in names},
         fresh,
@@ -286,6 +289,18 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
         fresh and config.pessimistic and read_header(Path(config.loader.directory)) is not None,
         frozenset(table.name for table in everything if helpers.is_real(table.name)),
     )
+
+
+def _copies(config: SubtaskConfig) -> dict[TableName, Table]:
+    """The tables of a finished dump that the start goes on with, as they were when their rows were read.
+
+    What has altered them since stands in the log, and comes behind their rows.
+    """
+    directory = Path(config.loader.directory)
+    header = read_header(directory) if config.mode in ("full", "all") else None
+    if header is None or not header.finished:
+        return {}
+    return {name: record.table for name, record in read_records(directory, header).items()}
 
 
 def _named(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
