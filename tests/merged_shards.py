@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from tidb_words import in_tidb_words
 from unshard.model.table import TableName
 from unshard.shard.sequence import normalised
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log
 from unshard.testing.compare import assert_equal
 from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.tidb_server import TidbServer
 
 _DDL = re.compile(r"(alter table|create (unique )?index|drop index|rename table) ")
+_TABLE = re.compile(r"alter table (?P<table>\w+) ")
 _SETTINGS = re.compile(r"^(?:(?:use|set) [^;]*; )+")
 TextRow = dict[str, str | None]
 
@@ -56,15 +59,21 @@ class MergedShards:
     def assert_statements(self, wanted: str, *, ordered: bool = True) -> None:
         """The DDL of merged tables in the target: just these statements, each once, in this order.
 
-        A statement may name its schema or not.
+        A statement may name its schema or not. On a TiDB both sides are what its own form of them is.
         """
         done = (text for text in ddl_statements(self.target) if self.merged.schema in text)
-        found = [self._told(text) for text in done if _DDL.match(self._told(text))]
+        found = [self._told(text) for text in done if _DDL.match(self._normal(text))]
         told = [self._told(one) for one in re.split(r";\s*(?:\n|$)", wanted) if one.strip()]
         assert found == told if ordered else sorted(found) == sorted(told), found
 
     def _told(self, statement: str) -> str:
         """The statement without what two of them may differ in."""
+        if isinstance(self.target, TidbServer) and (on := _TABLE.match(self._normal(statement))):
+            ((collation,), *_) = next(iter(self.sources.values())).query("SELECT @@collation_server")
+            statement = in_tidb_words(self.target, statement, replace(self.merged, table=on["table"]), str(collation))
+        return self._normal(statement)
+
+    def _normal(self, statement: str) -> str:
         text = normalised(_SETTINGS.sub("", statement))
         return text.replace(f"{self.merged.schema} . ", "")
 

@@ -122,6 +122,11 @@ def test_changes_that_were_applied_once(task: Task) -> None:
     assert task.against() == []
     task.server.run(f"ALTER TABLE {task.table.quoted} MODIFY COLUMN v VARCHAR(20)")
     assert task.against() == [], "TiDB itself writes the rows anew"
+    task.server.run(
+        f"ALTER TABLE {task.table.quoted} ADD COLUMN w INT NOT NULL DEFAULT 7",
+        f"ALTER TABLE {task.table.quoted} MODIFY COLUMN w VARCHAR(20)",
+    )
+    assert task.against() == [], "with the default of a column that came since"
 
 
 def test_changes_that_were_applied_again_and_hidden_by_the_next(task: Task) -> None:
@@ -184,6 +189,7 @@ def test_a_walk_through_states(made: str, states: str, copied: bool, verdict: st
     def image(state: str) -> tuple[str, ...] | None:
         return None if state == "-" else (state,)
 
-    history = [Version(Transaction(n, n), image(state)) for n, state in enumerate(made)]
+    before = [None, *map(image, made)]
+    history = [Version(Transaction(n, n), image(state), before[n]) for n, state in enumerate(made)]
     why = walks(history, [image(state) for state in states], copied=copied)
     assert why.split(":")[0] == verdict

@@ -52,7 +52,9 @@ class Gate:
         with connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quote_name(self.schema)}")
             cursor.execute(_TABLE.format(name=self.table))
+            cursor.execute("BEGIN")  # by itself the statement is optimistic on TiDB: all but one of many at once fail
             cursor.execute(f"INSERT IGNORE INTO {self.table} VALUES (1, 0)")
+            cursor.execute("COMMIT")
 
     def through(self, connection: Any, operation: Callable[[Any], T], rows: Callable[[T], int]) -> T:
         """What `operation(connection)`, a transaction, gives; `rows` tells how many it wrote. Waits as is due.

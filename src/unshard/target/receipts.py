@@ -24,6 +24,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
 from unshard.target.silent import claiming
+from unshard.target.upsert import upsert
 
 FENCED_OUT = "SYNC-001"
 OLD_ORDER = "SYNC-071"
@@ -81,7 +82,8 @@ def claim(connection: Any, meta: MetaTables, source: str, order: Order | None = 
         cursor.execute("BEGIN")
         if order is not None:
             _refuse_older(cursor, meta, source, order)
-        cursor.execute(
+        upsert(
+            cursor,
             f"INSERT INTO {meta.batch} (source, epoch, batch_id, plan, state)"
             f" VALUES (%s, {FIRST_EPOCH}, 0, '{{}}', 'done')"
             " ON DUPLICATE KEY UPDATE epoch = epoch + 1",

@@ -18,6 +18,7 @@ from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import hand_on
+from unshard.target.upsert import upsert
 
 Change = Callable[[LockKeeper], LockKeeper]
 
@@ -43,7 +44,8 @@ def announce(
     Runs in the caller's transaction, and may run again.
     """
     named = ", ".join(["(%s, FALSE)"] * len(task))
-    cursor.execute(
+    upsert(
+        cursor,
         f"INSERT INTO {meta.shard_source} (source, declared) VALUES {named} ON DUPLICATE KEY UPDATE source = source",
         sorted(task),
     )

@@ -37,10 +37,15 @@ class Transaction(NamedTuple):
 
 
 class Version(NamedTuple):
-    """What a transaction made of a row: its values as `mariadb-binlog -v` writes them, None where it deleted it."""
+    """What a transaction made of a row: its values as `mariadb-binlog -v` writes them, None where it deleted it.
+
+    `before` is what the row was when the transaction committed, under the structure of that moment: a DDL that was run
+    since the version before may have given it columns, with their defaults.
+    """
 
     transaction: Transaction
     image: Image | None
+    before: Image | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +71,20 @@ def versions(server: TidbServer, table: TableName, keys: Iterable[str]) -> dict[
     with _Service(server) as service:
         path = f"/mvcc/key/{quote(table.schema)}/{quote(table.table)}/"
         written = {key: service.transactions(path + key) for key in wanted}
-    by_transaction: dict[Transaction, list[str]] = {}
+    moments: dict[int, list[str]] = {}
     for key, found in written.items():
-        for transaction in found:
-            by_transaction.setdefault(transaction, []).append(key)
-    images = _images(server, table, name, by_transaction)
+        for moment in {one.committed - before for one in found for before in (0, 1)}:
+            moments.setdefault(moment, []).append(key)
+    images = _images(server, table, name, moments)
     return {
-        key: [Version(transaction, images.get((transaction, key))) for transaction in found]
+        key: [Version(one, images.get((one.committed, key)), images.get((one.committed - 1, key))) for one in found]
         for key, found in written.items()
     }
 
 
 def changed(history: Iterable[Version]) -> Iterator[Version]:
-    """Without versions that are equal to the one before: TiDB writes such where a column gets another type."""
-    image: Image | None = None
-    for version in history:
-        if version.image != image:
-            yield version
-        image = version.image
+    """Without versions that leave the row as it was: TiDB writes such where a column gets another type."""
+    return (version for version in history if version.image != version.before)
 
 
 def walks(history: Iterable[Version], states: Sequence[Image | None], *, copied: bool = False) -> str:
@@ -140,19 +141,19 @@ def _receipt_tables(server: TidbServer) -> Iterator[tuple[TableName, tuple[str, 
 
 
 def _images(
-    server: TidbServer, table: TableName, key: str, written: Mapping[Transaction, Sequence[str]]
-) -> dict[tuple[Transaction, str], Image]:
-    """The rows as each transaction left them; those that it deleted are not there."""
-    found: dict[tuple[Transaction, str], Image] = {}
+    server: TidbServer, table: TableName, key: str, moments: Mapping[int, Sequence[str]]
+) -> dict[tuple[int, str], Image]:
+    """The rows as they were at each moment of TiDB's clock; those that were not there then are left out."""
+    found: dict[tuple[int, str], Image] = {}
     with closing(connect(server.endpoint, "target", text=False)) as connection, connection.cursor() as cursor:
-        for transaction, keys in sorted(written.items()):
-            cursor.execute(f"SET @@tidb_snapshot = '{transaction.committed}'")
+        for moment, keys in sorted(moments.items()):
+            cursor.execute(f"SET @@tidb_snapshot = '{moment}'")
             for start in range(0, len(keys), _KEYS_A_QUERY):
                 listed = ", ".join(keys[start : start + _KEYS_A_QUERY])
                 cursor.execute(f"SELECT * FROM {table.quoted} WHERE {quote_name(key)} IN ({listed})")
                 kinds = [(column[1], column[4]) for column in cursor.description]
                 for row in cursor.fetchall():
-                    found[transaction, row[0].decode()] = tuple(
+                    found[moment, row[0].decode()] = tuple(
                         image_text(value, kind, flags, length)
                         for value, (kind, length), flags in zip(row, kinds, cursor.description_flags, strict=True)
                     )
