@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from typer import Context
+from typer.core import TyperGroup
 from typer.main import get_group
 from typer.testing import CliRunner
 
@@ -127,8 +129,10 @@ def cli_page() -> str:
 def _commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The words of a command, then those of each command under it."""
     yield before
-    for name, command in getattr(group, "commands", {}).items():
-        yield from _commands(command, (*before, name))
+    if isinstance(group, TyperGroup):
+        context = Context(group)
+        for name in group.list_commands(context):
+            yield from _commands(group.get_command(context, name), (*before, name))
 
 
 def checks_page() -> str:

@@ -179,3 +179,11 @@ def bounded(text: str) -> str:
         return text
     half = LONGEST_TEXT // 2
     return f"{text[:half]} [… {more} characters more …] {text[-half:]}"
+
+
+def told_together(group: ExceptionGroup[Exception]) -> str:
+    """The errors of a group one below the other. One that is no UnshardError is raised as it is."""
+    _, others = group.split(UnshardError)
+    if others is not None:
+        raise others
+    return "\n".join(str(error) for error in group.exceptions)

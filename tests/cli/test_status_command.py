@@ -12,6 +12,7 @@ import pytest
 from row_batches import BEGIN, END, Target
 from task_runs import TaskFiles
 from unshard.cli.status import show_status
+from unshard.config.files import load_files
 from unshard.model.position import Location
 from unshard.target import receipts
 from unshard.target.checkpoint import save_checkpoint
@@ -37,7 +38,11 @@ def files(source_server: MariadbServer, place: Target, tmp_path: Path) -> TaskFi
 
 def shown(files: TaskFiles, **how: bool) -> str:
     lines: list[str] = []
-    show_status(files.task_path, files.source_paths, lines.append, **{"tables": False, "as_json": False, **how})
+    show_status(
+        load_files(files.task_path, files.source_paths).subtasks,
+        lines.append,
+        **{"tables": False, "as_json": False, **how},
+    )
     return "\n".join(lines)
 
 

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from unshard.cli.guard import FAILED, guarded
 from unshard.cli.loading import loading
 from unshard.cli.monitoring import metrics
-from unshard.ctl.app import ctl
+from unshard.cli.verbs import Verbs
 
 
 class Level(StrEnum):
@@ -43,6 +42,7 @@ SecretKeyPath = Annotated[str, typer.Option("--secret-key-path", metavar="FILE",
 
 app = typer.Typer(
     name="unshard",
+    cls=Verbs,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -115,13 +115,18 @@ def run(
     by hand, 1: an error, told on the terminal, 2: wrong use.
     """
     with loading():
+        from unshard.config.files import load_files
+    files = guarded(lambda: load_files(task, source))  # a mistake in them is told before the rest is loaded
+    with loading():
+        from rich.console import Console
+
         from unshard.cli.run import run_task
         from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
     begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
     with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how)
-    guarded(lambda: with_what(task, source, log, Console(), wait))
+    guarded(lambda: with_what(files, log, Console(), wait))
 
 
 @app.command()
@@ -137,9 +142,12 @@ def status(
 
     It changes nothing, and the task may run meanwhile or not. Exit code 0: shown, 1: an error, 2: wrong use.
     """
+    from unshard.config.files import load_files
+
+    configs = guarded(lambda: load_files(task, source)).subtasks
     from unshard.cli.status import show_status
 
-    guarded(lambda: show_status(task, source, print, tables=tables, as_json=as_json))
+    guarded(lambda: show_status(configs, print, tables=tables, as_json=as_json))
 
 
 @app.command()
@@ -163,6 +171,8 @@ def explain(
     scratch schemas of the target, as a run does. Exit code 0: explained, also where the task would stop, 1: an error,
     2: wrong use.
     """
+    from rich.console import Console
+
     from unshard.cli.explain import Wish, show_explanation
 
     if (table is None) == (sql is None):
@@ -200,6 +210,8 @@ def master(
     """
     given = _given(locals())
     with loading():
+        from rich.console import Console
+
         from unshard.cli.master import run_master
 
     guarded(lambda: run_master(config, given, Console(stderr=True)))
@@ -230,6 +242,8 @@ def worker(
     """
     given = _given(locals())
     with loading():
+        from rich.console import Console
+
         from unshard.cli.worker import run_worker
 
     guarded(lambda: run_worker(config, given, Console(stderr=True)))
@@ -242,12 +256,13 @@ def demo(
     seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,
 ) -> None:
     """Show the main job on throwaway servers: two sources, eight shards, one merged table, one SIGKILL."""
+    from rich.console import Console
+
     from unshard.cli.demo import run_demo
 
     guarded(lambda: run_demo(Console(), target=target, rows=rows, seconds=seconds))
 
 
-app.add_typer(ctl, name="ctl")
 app.add_typer(metrics, name="metrics")
 
 binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into binlog and relay files.")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from unshard.config.files import load_source, load_task
+from unshard.config.files import read_files
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import InstanceConfig, TaskConfig
@@ -82,8 +82,7 @@ def _statement(wish: Wish, config: SubtaskConfig, rules: SourceRules, ends: Ends
 
 def _configs(wish: Wish) -> tuple[tuple[SubtaskConfig, ...], list[str]]:
     """The subtasks, and the sources that no file was given for: what the rules say without it. Raises CONFIG-005."""
-    task = load_task(wish.task)
-    sources = [load_source(path) for path in wish.sources]
+    task, sources, _ = read_files(wish.task, wish.sources)
     given = {source.source_id for source in sources}
     bare = [one for one in task.mysql_instances if one.source_id not in given and not wish.connect]
     return plan_subtasks(task, [*sources, *(_bare(task, one) for one in bare)]), [one.source_id for one in bare]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import typer
-from rich.console import Console
 
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, told_together
 
 FAILED = 1
+_T = TypeVar("_T")
 
 
-def guarded(work: Callable[[], None]) -> None:
-    """Run a command; an UnshardError becomes its text on stderr and exit code 1."""
+def guarded(work: Callable[[], _T]) -> _T:
+    """What a command's work returns; an UnshardError, or each of a group, is told on stderr, and exit code 1."""
     try:
-        work()
+        return work()
     except UnshardError as error:
-        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from error
+    except ExceptionGroup as group:
+        typer.echo(told_together(group), err=True)
+        raise typer.Exit(FAILED) from group

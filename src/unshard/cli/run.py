@@ -18,10 +18,9 @@ from unshard.checks.run import check_task, require, told
 from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
-from unshard.config.document import text_of
-from unshard.config.files import load_source, load_task
+from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
-from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.ctl.runs import SUFFIX
 from unshard.errors import UnshardError
@@ -40,8 +39,7 @@ ANSWER_SECONDS = 30.0
 
 
 def run_task(
-    task_path: Path,
-    source_paths: Sequence[Path],
+    files: TaskFiles,
     log_file: Path,
     console: Console,
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
@@ -60,11 +58,9 @@ def run_task(
     once whoever sits at the terminal agrees; `yes` agrees beforehand.
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
-    task = load_task(task_path)
-    sources = [load_source(path) for path in source_paths]
-    for notice in (*task.notices, *(notice for source in sources for notice in source.notices)):
+    task, configs = files.task, files.subtasks
+    for notice in files.notices:
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
-    configs = plan_subtasks(task, sources)
     configure(replace(log or LogSettings(), file=log_file))
     stop = Event()
     with _signals(stop, console) as listen, closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
@@ -81,7 +77,7 @@ def run_task(
                 engine.session(task.spark)
                 engine.warm()
             listen()  # pyspark has put a handler of its own into place
-        texts = Texts(text_of(task_path), tuple(map(text_of, source_paths)))
+        texts = Texts(files.texts[0], files.texts[1:])
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), console):
@@ -89,7 +85,7 @@ def run_task(
             try:
                 crew.join()
             except UnshardError as error:
-                error.values.setdefault("task_file", shlex.quote(str(task_path)))
+                error.values.setdefault("task_file", shlex.quote(str(files.path)))
                 raise
     for source in crew.broken_off():
         console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from unshard.config.files import load_source, load_task
-from unshard.config.subtask import SubtaskConfig, plan_subtasks
+from unshard.config.subtask import SubtaskConfig
 from unshard.model.size import size_text
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
@@ -21,11 +19,8 @@ from unshard.worker.watch import UpstreamWatch
 _UNKNOWN = "unknown: the source can't be asked"
 
 
-def show_status(
-    task_path: Path, source_paths: Sequence[Path], write: Callable[[str], None], *, tables: bool, as_json: bool
-) -> None:
-    """Print the state of each source. Changes nothing. Raises ConfigError, and TargetError where it can't be read."""
-    configs = plan_subtasks(load_task(task_path), [load_source(path) for path in source_paths])
+def show_status(configs: Sequence[SubtaskConfig], write: Callable[[str], None], *, tables: bool, as_json: bool) -> None:
+    """Print the state of each source. Changes nothing. Raises TargetError where it can't be read."""
     forms = []
     for config in configs:
         with session(to_endpoint(config.target), "target") as connection:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from unshard.config.access import AccessFile
 from unshard.config.document import Document, parse_document, text_of
 from unshard.config.keys import adopt
 from unshard.config.problems import Problem, from_validation, refuse
@@ -18,6 +17,10 @@ from unshard.config.section import Section
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import ConfigError, Where
+
+if TYPE_CHECKING:
+    from unshard.config.access import AccessFile
+    from unshard.config.subtask import SubtaskConfig
 
 _Model = TypeVar("_Model", bound=Section)
 _Check = Callable[[Mapping[str, Any]], Iterable[Problem]]
@@ -37,8 +40,61 @@ def load_source(path: Path | str) -> SourceConfig:
     return parse_source(text_of(path), str(path))
 
 
+@dataclass(frozen=True, slots=True)
+class TaskFiles:
+    """A task and its sources as their files say. `texts` are the files' own: the task's, then the sources'."""
+
+    path: Path
+    task: TaskConfig
+    sources: tuple[SourceConfig, ...]
+    subtasks: tuple[SubtaskConfig, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should be told of keys that are read and do nothing; one sentence each."""
+        return (*self.task.notices, *(notice for source in self.sources for notice in source.notices))
+
+
+def load_files(task_path: Path, source_paths: Sequence[Path]) -> TaskFiles:
+    """A task and its sources. Raises as `read_files` does, and CONFIG-005 where the files don't fit together."""
+    task, sources, texts = read_files(task_path, source_paths)
+    from unshard.config.subtask import plan_subtasks  # not before: a mistake is told without it
+
+    return TaskFiles(task_path, task, sources, plan_subtasks(task, sources), texts)
+
+
+def read_files(
+    task_path: Path, source_paths: Sequence[Path]
+) -> tuple[TaskConfig, tuple[SourceConfig, ...], tuple[str, ...]]:
+    """A task, its sources, and the texts of the files, the task's first. All are read before one is refused.
+
+    Raises ConfigError as `load_task` does, and an ExceptionGroup of them where several files are wrong.
+    """
+    errors: list[Exception] = []
+    texts: list[str] = []
+
+    def parsed(parse: Callable[[str, str], _Model], path: Path) -> list[_Model]:
+        try:
+            texts.append(text_of(path))
+            return [parse(texts[-1], str(path))]
+        except ConfigError as error:
+            errors.append(error)
+            return []
+
+    tasks = parsed(parse_task, task_path)
+    sources = [source for path in source_paths for source in parsed(parse_source, path)]
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("files that are refused", errors)
+    return tasks[0], tuple(sources), tuple(texts)
+
+
 def load_access(path: Path | str) -> AccessFile:
     """The callers that a file of tokens lists. Raises as `load_task` does."""
+    from unshard.config.access import AccessFile
+
     return _parse(AccessFile, text_of(path), str(path), ())[0]
 
 
@@ -49,6 +105,8 @@ def load_process(model: type[_Model], path: Path | str, given: Mapping[str, Any]
     """
     document = Document()
     if str(path).endswith(".toml"):
+        import tomllib
+
         try:
             document.data = tomllib.loads(text_of(path))
         except tomllib.TOMLDecodeError as error:

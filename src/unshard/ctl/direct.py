@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, ShardDdlLockUnlock
-from unshard.config.files import load_source, load_task, parse_task
-from unshard.config.subtask import plan_subtasks
+from unshard.config.files import TaskFiles, read_files
 from unshard.ctl.words import source_files
 from unshard.master.beginning import at_time, start_of
 from unshard.operate.binlog import answer_binlog
@@ -22,13 +21,11 @@ from unshard.operate.schema import answer_schema
 from unshard.operate.subject import Subject
 
 
-def check(task: Path, source_words: Sequence[str], request: CheckTask) -> dict[str, Any]:
-    """As `answer_check`. Raises ConfigError CONFIG-005 where a source's file is missing, ClusterError CLUSTER-016."""
-    config = parse_task(request.task, str(task))
-    configs = plan_subtasks(config, [load_source(file) for file in source_files(source_words)])
-    for one in configs:
+def check(files: TaskFiles, request: CheckTask) -> dict[str, Any]:
+    """As `answer_check`. Raises ClusterError CLUSTER-016."""
+    for one in files.subtasks:
         start_of(one, request.start_time, at_time)
-    return answer_check(config, configs, request)
+    return answer_check(files.task, files.subtasks, request)
 
 
 def binlog(task: str, source_words: Sequence[str], request: Binlog) -> dict[str, Any]:
@@ -54,7 +51,8 @@ def unlock(task: str, source_words: Sequence[str], request: ShardDdlLockUnlock) 
 
 def _subject(task: str, source_words: Sequence[str]) -> Subject:
     """The task of a file, with the sources whose files were named. Raises ConfigError."""
-    return Subject.of_files(load_task(task), [load_source(file) for file in source_files(source_words)])
+    config, sources, _ = read_files(Path(task), [Path(file) for file in source_files(source_words)])
+    return Subject.of_files(config, sources)
 
 
 def _who() -> str:

@@ -10,13 +10,15 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from unshard.api.verbs import ConfigExport, OperateSource, StartTask
 from unshard.config.document import text_of
-from unshard.ctl.client import MasterClient
 from unshard.errors import ClusterError, ConfigError, Where
+
+if TYPE_CHECKING:
+    from unshard.ctl.client import MasterClient
 
 TASKS, SOURCES, RELAY_WORKERS = "tasks", "sources", "relay_workers.json"
 _THERE_ALREADY = ("already exist",)

@@ -7,18 +7,18 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from rich.console import Console
 
-from unshard.api.verbs import Request
 from unshard.config.listener import LinkSecurity
-from unshard.ctl.client import MasterClient
 from unshard.ctl.runs import run_here, runs_here
-from unshard.ctl.tables import rendered
 from unshard.ctl.words import is_file
-from unshard.errors import UnshardError
+from unshard.errors import UnshardError, told_together
+
+if TYPE_CHECKING:
+    from unshard.api.verbs import Request
+    from unshard.ctl.client import MasterClient
 
 FAILED = 1
 WRONG_USE = "CLUSTER-047"
@@ -47,6 +47,8 @@ class Session:
 
         Raises ClusterError CLUSTER-047 where several run here.
         """
+        from unshard.ctl.client import MasterClient  # what speaks HTTP is not loaded where files are enough
+
         return MasterClient(self.masters or run_here(), self.seconds, self.security)
 
     def direct(self, task: str | Path) -> bool:
@@ -79,6 +81,10 @@ def ask(session: Session, request: Request) -> None:
 def conclude(session: Session, verb: str, work: Callable[[], dict[str, Any]]) -> None:
     """Show what `work` answers. An error is told on stderr: exit code 2 for wrong use, else 1."""
     answer = guarded(work)
+    from rich.console import Console
+
+    from unshard.ctl.tables import rendered
+
     console = Console()
     if session.as_json or not console.is_terminal:
         typer.echo(json.dumps(answer, indent=4, ensure_ascii=False))
@@ -96,5 +102,8 @@ def guarded(work: Callable[[], _T]) -> _T:
     except UnshardError as error:
         if error.code == WRONG_USE:
             raise typer.BadParameter(error.cause) from None
-        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from None
+    except ExceptionGroup as group:
+        typer.echo(told_together(group), err=True)
         raise typer.Exit(FAILED) from None

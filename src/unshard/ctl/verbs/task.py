@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,9 +19,10 @@ from unshard.api.verbs import (
     UpdateTask,
 )
 from unshard.config.document import text_of
+from unshard.config.files import load_files
 from unshard.ctl.session import Session, ask, conclude, guarded
 from unshard.ctl.verbs.arguments import TaskFile, TaskMaybe
-from unshard.ctl.words import source_ids, task_name
+from unshard.ctl.words import source_files, source_ids, task_name
 
 StartTime = Annotated[
     str,
@@ -52,9 +54,10 @@ def check_task(
             task=text_of(task), err_cnt=errors, warn_cnt=warnings, start_time=start_time, also=tuple(also or ())
         )
         if session.direct(task):
-            from unshard.ctl import direct
+            files = load_files(task, [Path(file) for file in source_files(session.sources)])
+            from unshard.ctl import direct  # a mistake in the files is told before this is loaded
 
-            return direct.check(task, session.sources, request)
+            return direct.check(files, request)
         return session.client.ask(request)
 
     conclude(session, CheckTask.verb, answer)
