@@ -94,8 +94,8 @@ def test_old_names_are_read_and_refused_beside_the_new_ones(files: Any) -> None:
     loader = task.mysql_instances[0].loader
     assert loader is not None
     assert (loader.on_duplicate_logical, loader.import_mode) == ("ignore", "logical")
-    instance["block-allow-list"] = "b"
-    problems = files.task_problems(block_allow_list={"b": {}}, mysql_instances=[instance])
+    instance["block-allow-list"] = "c"
+    problems = files.task_problems(block_allow_list={"c": {}}, mysql_instances=[instance])
     assert problems == ["mysql-instances[0].black-white-list: the old name of `block-allow-list`, which is set too; "
                         "keep `block-allow-list`"]  # fmt: skip
 

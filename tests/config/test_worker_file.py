@@ -19,8 +19,8 @@ advertise-addr = "172.16.10.72:8262"
 join = "http://172.16.10.71:8261,172.16.10.73:8261"
 log-level = "warning"
 log-file = "dm-worker.log"
-keepalive-ttl = 60
-relay-keepalive-ttl = 1800
+keepalive-ttl = 90
+relay-keepalive-ttl = 3600
 relay-dir = "/relay"
 """
 

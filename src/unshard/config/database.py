@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from unshard.config.secret import read_secret
 from unshard.config.section import NoEffect, Section
@@ -25,6 +25,20 @@ _OWNED = {
 _PARTS = ("ca", "cert", "key")
 
 
+def _text_of_bytes(value: Any) -> Any:
+    """A text that is written as the list of its bytes, which is how dmctl does."""
+    if not isinstance(value, list):
+        return value
+    numbers = [int(item) if str(item).isdecimal() else -1 for item in value]
+    try:
+        return bytes(numbers).decode()
+    except ValueError:
+        raise ValueError("write PEM text, or the list of its bytes") from None
+
+
+PemText = Annotated[str, BeforeValidator(_text_of_bytes)]
+
+
 class SecurityConfig(Section):
     """TLS of one connection: files on the machine that runs the task, read for each new connection, or PEM inline."""
 
@@ -33,9 +47,9 @@ class SecurityConfig(Section):
     )
     ssl_cert: str = Field(default="", description="File of the client certificate; goes with `ssl-key`.")
     ssl_key: str = Field(default="", description="File of the client certificate's private key.")
-    ssl_ca_bytes: str = Field(default="", repr=False, description="The authority's PEM text inline.")
-    ssl_cert_bytes: str = Field(default="", repr=False, description="The certificate's PEM text inline.")
-    ssl_key_bytes: str = Field(
+    ssl_ca_bytes: PemText = Field(default="", repr=False, description="The authority's PEM text inline.")
+    ssl_cert_bytes: PemText = Field(default="", repr=False, description="The certificate's PEM text inline.")
+    ssl_key_bytes: PemText = Field(
         default="", repr=False, description="The key's PEM text inline; it is kept in memory, never in a file."
     )
     ssl_ca_base64: str = Field(default="", repr=False, description="The authority's PEM text in base64.")

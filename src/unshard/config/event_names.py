@@ -52,6 +52,7 @@ WITHOUT_STATEMENT = frozenset({"recover table"})
 _INCOMPATIBLE = "incompatible ddl changes"
 _WHOLE = ("all", "all dml", "all ddl", "none", "none dml", "none ddl", _INCOMPATIBLE)
 _ALIASES = {"create schema": "create database", "alter schema": "alter database", "drop schema": "drop database"}
+_ALIASES |= {"truncate": "truncate table"}
 
 
 @dataclass(frozen=True, slots=True)

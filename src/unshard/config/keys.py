@@ -14,7 +14,8 @@ def adopt(model: type[Section], data: Any, path: KeyPath, document: Document) ->
     """`data` with only the keys that `model` has, under their present names.
 
     What was wrong goes to the document's `problems`, and its `lines` know a renamed key by both names. A key with
-    an empty value counts as not set, as in DM. Data that isn't a mapping is returned as it is: the model refuses it.
+    an empty value counts as not set, as in DM; dmctl writes a key under its old and its new name, where the one that
+    is not in use is empty, or both say the same. Data that isn't a mapping is returned as it is: the model refuses it.
     """
     if not isinstance(data, dict):
         return data
@@ -25,14 +26,31 @@ def adopt(model: type[Section], data: Any, path: KeyPath, document: Document) ->
         if name not in known:
             fault = "unknown key" + suggestion(key, [*known, *model.old_names])
             document.problems.append(problem((*path, key), fault))
-        elif name != key and name in data:
+        elif name != key and name in data and (_empty(value) or value == data[name]):
+            continue
+        elif name != key and not _empty(data.get(name)):
             fault = f"the old name of `{name}`, which is set too; keep `{name}`"
             document.problems.append(problem((*path, key), fault))
-        elif value is not None:
+        elif value is not None and not (name == key and _says_nothing(value, model, name, data)):
             if name != key:
                 _rename((*path, key), (*path, name), document)
             adopted[name] = _adopt_value(known[name], value, (*path, name), document)
     return adopted
+
+
+def _empty(value: Any) -> bool:
+    return value in (None, "", [], {})
+
+
+def _says_nothing(value: Any, model: type[Section], name: str, data: dict[str, Any]) -> bool:
+    """Whether a key is only there because dmctl writes every key: its value is empty, and an old name has one, or it is
+    a section that may be left out, all of whose keys are empty."""
+    if _empty(value) and any(new == name and not _empty(data.get(old)) for old, new in model.old_names.items()):
+        return True
+    info = next(info for field, info in model.model_fields.items() if (info.alias or field) == name)
+    if info.default is not None or not isinstance(value, dict) or not value:
+        return False
+    return all(_empty(item) or (key == "binlog-pos" and item == "0") for key, item in value.items())
 
 
 def _rename(old: KeyPath, new: KeyPath, document: Document) -> None:

@@ -10,12 +10,16 @@ from unshard.config.section import NoEffect, Section
 
 
 def used_without_effect(section: Section, path: KeyPath) -> Iterator[str]:
-    """One sentence for each key under `section` that was set and is marked NoEffect."""
+    """One sentence for each key under `section` that asks for something and is marked NoEffect.
+
+    A key with its default asks for nothing: dmctl writes every key that there is.
+    """
     for name, info in type(section).model_fields.items():
         if name not in section.model_fields_set:
             continue
         here = (*path, info.alias or name)
-        for mark in info.metadata:
+        asks = getattr(section, name) not in (info.get_default(call_default_factory=True), "", {})
+        for mark in info.metadata if asks else ():
             if isinstance(mark, NoEffect):
                 yield f"{dotted(here)} has no effect: {mark.why}"
         yield from _within(getattr(section, name), here)

@@ -29,6 +29,10 @@ _GIVEN_TWICE = {
 
 OnDuplicate = Literal["error", "replace", "ignore"]
 DumpFormat = Literal["parquet", "sql"]
+_BY_INSERT = NoEffect(
+    "rows are loaded by INSERT statements, a chunk and its receipt in one transaction; the rows are the same"
+)
+_NO_ANALYZE = NoEffect("TiDB collects statistics by itself; run ANALYZE TABLE to have them at once")
 _UNUSED_FLAG = NoEffect("DM takes it for its own history's sake and does nothing with it")
 
 
@@ -36,7 +40,7 @@ class DumperConfig(Section):
     """The dump: how the source's tables are read."""
 
     mydumper_path: Annotated[str, NoEffect("no other program dumps")] = Field(
-        default="", description="Path of mydumper."
+        default="./bin/mydumper", description="Path of mydumper."
     )
     threads: int = Field(default=4, ge=1, description="Connections to the source that read side by side.")
     chunk_filesize: str = Field(
@@ -113,11 +117,13 @@ class LoaderConfig(Section):
         description="Folder of the dump files; `.TASK/SOURCE-ID` is added, so that tasks and sources keep apart. "
         "Mode `load` takes it as it stands.",
     )
-    sorting_dir_physical: Annotated[str, later("")] = Field(default="", description="Folder for the local sort.")
-    import_mode: Annotated[
-        Literal["logical", "physical", "import-into"], BeforeValidator(_import_mode), later("logical")
-    ] = Field(
-        default="logical", description="`logical`: INSERT statements (DM's old names `sql` and `loader` mean it too)."
+    sorting_dir_physical: Annotated[str, _BY_INSERT] = Field(default="", description="Folder for the local sort.")
+    import_mode: Annotated[Literal["logical", "physical", "import-into"], BeforeValidator(_import_mode), _BY_INSERT] = (
+        Field(
+            default="logical",
+            description="`logical`: INSERT statements (DM's old names `sql` and `loader` mean it too); the "
+            "others are loaded in the same way.",
+        )
     )
     on_duplicate_logical: OnDuplicate = Field(
         default="error",
@@ -132,20 +138,20 @@ class LoaderConfig(Section):
     on_duplicate_physical: Annotated[Literal["none", "manual"], later("none")] = Field(
         default="none", description="Duplicates of a physical import."
     )
-    checksum_physical: Annotated[Literal["required", "optional", "off"], later("required")] = Field(
+    checksum_physical: Annotated[Literal["required", "optional", "off"], _BY_INSERT] = Field(
         default="required", description="Checksum after a physical import."
     )
-    analyze: Annotated[Literal["required", "optional", "off"], later("optional")] = Field(
+    analyze: Annotated[Literal["required", "optional", "off"], _NO_ANALYZE] = Field(
         default="optional", description="ANALYZE TABLE after the import."
     )
-    disk_quota_physical: Annotated[int, later(0), Unit("bytes")] = Field(
+    disk_quota_physical: Annotated[int, _BY_INSERT, Unit("bytes")] = Field(
         default=0, description="Disk that a physical import may take; 0: no limit."
     )
-    range_concurrency: Annotated[int, later(0)] = Field(
+    range_concurrency: Annotated[int, _BY_INSERT] = Field(
         default=0, description="Ranges that a physical import writes at once."
     )
-    compress_kv_pairs: Annotated[str, later("")] = Field(default="", description="Compression of a physical import.")
-    pd_addr: Annotated[str, later("")] = Field(default="", description="Address of the cluster's placement driver.")
+    compress_kv_pairs: Annotated[str, _BY_INSERT] = Field(default="", description="Compression of a physical import.")
+    pd_addr: Annotated[str, _BY_INSERT] = Field(default="", description="Address of the cluster's placement driver.")
 
     @field_validator("dir")
     @classmethod
