@@ -95,6 +95,18 @@ def test_a_dumpling_folder_is_loaded(
 
 
 @pytest.mark.server
+def test_what_such_a_dump_cannot_hold_is_told(
+    folder: Path, make_load: Callable[..., LoadUnit], schema: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    more = "`e` enum('a','') DEFAULT NULL, `k` enum('a') DEFAULT NULL, `f` float DEFAULT NULL, PRIMARY"
+    (folder / "sh.a%2Eb-schema.sql").write_text(SCHEMA.format(table="a.b").replace("PRIMARY", more))
+    (folder / "sh.a%2Eb.000000002.sql.gz").unlink()
+    make_load(schema, route=lambda name: TableName(schema, name.table)).run()
+    told = [record.msg for record in caplog.records if isinstance(record.msg, dict) and record.levelname == "WARNING"]
+    assert [line["column"] for line in told if "the dump" in line["event"]] == ["e", "f"]
+
+
+@pytest.mark.server
 @pytest.mark.parametrize("name", ["sh.a%2Eb.0000000010000.sql", "sh.a%2Eb.000000002.sql.gz"])
 def test_a_cut_file_is_found(
     name: str, folder: Path, make_load: Callable[..., LoadUnit], schema: str, target_server: MariadbServer

@@ -168,7 +168,7 @@ class LoadUnit:
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]
             self._contents = contents
-            _tell_empty_members(contents, ways, source)
+            _tell_lost(contents, ways, source)
             epoch = self._tables.take_over(connection, contents.identity, files)
             self._rows_before = self._result(connection).rows
             return contents, ways, epoch
@@ -234,12 +234,16 @@ def _prepare_session(connection: Any) -> None:
     rows(connection, "SET " + ", ".join(f"@@session.{name} = {value}" for name, value in SESSION.items()))
 
 
-def _tell_empty_members(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
-    """Warn of each ENUM whose empty member and number 0 are one text in the files of another tool."""
+def _tell_lost(contents: Contents, ways: dict[TableName, Way], source: str) -> None:
+    """Warn of each column whose values the dump of another tool can't hold as they were."""
+    if (contents.directory / STATE).exists():
+        return
     for table in contents.tables:
-        if all(file.parquet for file in table.files):
-            continue
         for column in ways[table.name].source.columns:
+            lost = ""
             if column.type == "enum" and "" in column.members:
-                text = "the dump can't tell an ENUM's error value from its empty member, which is loaded"
-                logger("load", source=source).warning(text, table=str(table.name), column=column.name)
+                lost = "the dump can't tell an ENUM's error value from its empty member, which is loaded"
+            elif column.type == "float":
+                lost = "the dump holds FLOAT values rounded to six digits, as the server shows them"
+            if lost:
+                logger("load", source=source).warning(lost, table=str(table.name), column=column.name)
