@@ -6,6 +6,7 @@ Every other table has no key: a row of it that is written twice stands there twi
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
-TABLES = 8
+TABLES, MANY = 8, 28
 PLACES = (
     "dump-header-before",
     "dump-header-after",
@@ -84,10 +85,11 @@ class CopyStorm:
 
     def __post_init__(self) -> None:
         self.chosen = random.Random(self.seed)
+        self.live = self.chosen.random() < 0.4
         self.schemas = (self.name, f"{self.name}_2")
         self.source.run(*(f"CREATE DATABASE {schema}" for schema in self.schemas))
         self.number = 0
-        for number in range(TABLES):
+        for number in range(self.chosen.choice((TABLES, MANY)) if self.live else TABLES):
             key = " PRIMARY KEY" if number % 2 else ""
             name = f"{self.schemas[number == 0]}.t{number}"
             self.source.run(
@@ -145,8 +147,14 @@ class CopyStorm:
         return run.crew.subtasks[0].unit in ("load", "sync")
 
     def _disturb(self, run: TaskRun, held: tuple[MySQLdb.Connection, TableName]) -> None:
-        """While the dump waits for a table, and then once more for another, the others are changed."""
+        """While the dump waits for a table, and then once more for another, the others are changed; or all, live."""
         connection, name = held
+        if self.live:
+            connection.query("UNLOCK TABLES")
+            while not (run.crew.ended.is_set() or self._is_dumped(run)):
+                self._change(None)
+                time.sleep(self.chosen.random() * 0.4)  # sync has all of this to follow
+            return
         for _ in range(2):
             wait_until(lambda: self._waits() or run.crew.ended.is_set() or self._is_dumped(run), "the dump waits")
             for _ in range(self.chosen.randint(2, 8)):
