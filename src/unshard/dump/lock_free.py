@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import MySQLdb
 from unshard.dump.files import data_name
 from unshard.dump.metadata import DumpedFile, Record, parts_folder, read_record, write_record
 from unshard.dump.outcome import enclose
-from unshard.dump.plan import list_tables
+from unshard.dump.plan import TRANSACTIONAL
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
 from unshard.errors import DumpError, UnshardError, Where
@@ -27,6 +28,7 @@ from unshard.source.snapshot import ask, next_counter, open_reader, snapshot_apa
 
 _CHANGED_SINCE_SNAPSHOT = 1412
 _GONE = frozenset({1146, 1049})
+_ENGINE = re.compile(r"\n\) ENGINE=(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def _open_snapshot(plain: Any, bulk: Any, names: tuple[TableName, ...]) -> tuple
     for name, was, table in zip(names, before, tables, strict=True):
         if was != table:
             raise DumpError("DUMP-010", Where(table=str(name)))
-        if table is not None and not _has_snapshots(plain, name):
+        if table is not None and not _has_snapshots(table):
             raise DumpError("DUMP-001", Where(table=str(name)))
     return [table or Table.absent(name) for name, table in zip(names, tables, strict=True)], location
 
@@ -143,9 +145,13 @@ def _touch(bulk: Any, name: TableName) -> None:
             raise
 
 
-def _has_snapshots(plain: Any, name: TableName) -> bool:
-    """Whether it is a table still, and of an engine that has snapshots: an ALTER or a RENAME may have changed that."""
-    return any(listed.transactional for listed in list_tables(plain, name.__eq__))
+def _has_snapshots(table: Table) -> bool:
+    """Whether it is a table still, and of an engine that has snapshots: an ALTER or a RENAME may have changed that.
+
+    Told by its own statement: a list of tables opens all of them, and may wait for a DDL that waits for this one.
+    """
+    engine = _ENGINE.search(table.create_sql)
+    return engine is not None and engine[1].lower() == TRANSACTIONAL
 
 
 @contextmanager
