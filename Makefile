@@ -31,9 +31,10 @@ test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and n
 	@tools/test-servers mysql
 	@$(PYTEST) tests/mysql_server
 
-test-tidb: setup ## the tests with a real TiDB as the target, which it builds into .servers/ first (Go, some minutes)
+test-tidb: setup ## the tests with a real TiDB as the target, and tests/tidb_server/selected.txt of the others; builds it first (Go)
 	@tools/test-servers tidb
 	@$(PYTEST) tests/tidb_server
+	@UNSHARD_TEST_TARGET=tidb $(PYTEST) @tests/tidb_server/selected.txt
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .
