@@ -40,9 +40,19 @@ def test_a_statement_ends_at_its_own_semicolon(statement: bytes) -> None:
 def test_comments_between_statements_are_dropped() -> None:
     assert texts(b"-- a;\n# b;\n/* c; */ SELECT 1;\n-- end") == [b"SELECT 1;"]
     assert texts(b"\n \n") == []
+    assert texts(b"/* a */\n/*!40101 SET NAMES binary*/;\n/***/ --\n-- b") == [b"/*!40101 SET NAMES binary*/;"]
 
 
-@pytest.mark.parametrize("cut", [b"INSERT INTO t VALUES (1)", b"INSERT INTO t VALUES ('a;", b"INSERT INTO t VAL"])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b"INSERT INTO t VALUES (1)",
+        b"INSERT INTO t VALUES ('a;",
+        b"INSERT INTO t VAL",
+        b"INSERT INTO `;",
+        b"INSERT INTO t /* a;",
+    ],
+)
 def test_an_end_inside_a_statement_is_damage(cut: bytes) -> None:
     with pytest.raises(LoadError, match=r"LOAD-002.*a\.t\.1\.sql") as caught:
         texts(b"SELECT 1;\n" + cut)

@@ -16,11 +16,14 @@ from unshard.transform.extract import Constant
 
 _QUOTED = rb"'(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\""
 _NAME = rb"(?:`(?:[^`]|``)+`|[^\s`(.]+)"
+_COMMENT = rb"/\*(?!!)(?:[^*]++|\*(?!/))*\*/|--(?=\s)[^\n]*+|#[^\n]*+"
+# The re module of Python 3.11.0 to 3.11.4 (Debian 12 has 3.11.2) does not go back to where the last round of a possessive
+# group began, if that round read something before it failed (CPython's issue 106052). So a group whose rounds may do
+# that is not possessive; its alternatives exclude each other, so that going back finds nothing else.
 _STATEMENT = re.compile(
-    rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|/\*(?!!).*?\*/|--(?=\s)[^\n]*+\n?|#[^\n]*+\n?|[/\-])*+;",
-    re.DOTALL,
+    rb"(?:[^;'\"`/#\-]++|" + _QUOTED + rb"|`[^`]*+`|" + _COMMENT + rb"|/(?!\*[^!])|-(?!-\s))*;", re.DOTALL
 )
-_BLANK = re.compile(rb"(?:\s++|/\*(?!!).*?\*/|--(?=\s)[^\n]*+\n?|#[^\n]*+\n?)*+", re.DOTALL)
+_BLANK = re.compile(rb"(?:\s++|" + _COMMENT + rb")*", re.DOTALL)
 _SETTING = re.compile(rb"(?:/\*!\d*\s*)?SET\s(.*?)(?:\*/)?\s*;\Z", re.DOTALL | re.IGNORECASE)
 _INSERT = re.compile(
     rb"(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+"
@@ -29,10 +32,10 @@ _INSERT = re.compile(
 )
 _LISTED = re.compile(rb"`((?:[^`]|``)+)`|([^\s`,()]+)")
 _TOKEN = re.compile(_QUOTED + rb"|[(),]|[^'\"(),]+", re.DOTALL)
-_FLAT = rb"(?:[^'\"()]++|" + _QUOTED + rb")*+"
-_NESTED = rb"(?:[^'\"()]++|" + _QUOTED + rb"|\((?:[^'\"()]++|" + _QUOTED + rb"|\(" + _FLAT + rb"\))*+\))*+"
+_FLAT = rb"(?:[^'\"()]++|" + _QUOTED + rb")*"
+_NESTED = rb"(?:[^'\"()]++|" + _QUOTED + rb"|\((?:[^'\"()]++|" + _QUOTED + rb"|\(" + _FLAT + rb"\))*\))*"
 _ROW = re.compile(rb"\((" + _NESTED + rb")\)", re.DOTALL)
-_ROWS = re.compile(rb"(?:[\s,]*+\(" + _NESTED + rb"\))*+\s*", re.DOTALL)
+_ROWS = re.compile(rb"(?:[\s,]*+\(" + _NESTED + rb"\))*\s*", re.DOTALL)
 _KEPT_SETTINGS = re.compile(
     rb"\s*(?:NAMES|CHARACTER\s+SET|(?:@@|SESSION\s+|@@SESSION\.)?\s*TIME_ZONE)\b", re.IGNORECASE
 )
