@@ -65,7 +65,7 @@ clean: ## remove everything that was built, .venv too
 
 $(VENV)/.libraries: requirements.lock tools/python tools/system-packages
 	@echo "setting up, some minutes the first time: Python libraries into $(VENV)"
-	@set -e; python=$$(tools/python); tools/system-packages "$$python"; \
+	@set -e; tools/system-packages; python=$$(tools/python); \
 	test -x $(BIN)/python || "$$python" -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
