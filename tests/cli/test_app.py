@@ -91,6 +91,9 @@ def test_a_server_that_is_down_is_an_error_with_its_address(tmp_path: Path) -> N
     assert done.returncode == 1
     assert "127.0.0.1:1 as root" in done.stderr
     assert "Traceback" not in done.stderr
+    asked = unshard("ctl", "query-status", folder=tmp_path)
+    assert asked.returncode == 1 and asked.stderr.startswith("CLUSTER-098")
+    assert "the run of task app began at" in asked.stderr and "127.0.0.1:1 as root" in asked.stderr
 
 
 @pytest.mark.server

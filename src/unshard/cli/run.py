@@ -18,11 +18,12 @@ from unshard.checks.run import check_task, require, told
 from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
+from unshard.cli.run_record import recorded
 from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
-from unshard.ctl.runs import SUFFIX
+from unshard.ctl.runs import RECORD_SUFFIX, SUFFIX
 from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
@@ -63,7 +64,11 @@ def run_task(
         console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
     configure(replace(log or LogSettings(), file=log_file))
     stop = Event()
-    with _signals(stop, console) as listen, closing(Engine(log_file.with_suffix(".spark.log"))) as engine:
+    with (
+        recorded(log_file.with_suffix(RECORD_SUFFIX), task.name, redact=log is not None and log.redact) as run,
+        _signals(stop, console) as listen,
+        closing(Engine(log_file.with_suffix(".spark.log"))) as engine,
+    ):
         console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
         if reset:
             _reset(configs, console, asks=not yes)
@@ -80,20 +85,22 @@ def run_task(
         texts = Texts(files.texts[0], files.texts[1:])
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
-            with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), console):
+            with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), console) as address:
+                run.at(address)
                 show(console, crew.readings, crew.ended)
             try:
                 crew.join()
             except UnshardError as error:
                 error.values.setdefault("task_file", shlex.quote(str(files.path)))
                 raise
+        run.over("somebody stopped it" if stop.is_set() else "it finished")
     for source in crew.broken_off():
         console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")
     console.print("finished" if not stop.is_set() else "stopped; the same command goes on from here")
 
 
 @contextmanager
-def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[None]:
+def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[str]:
     """The API of the crew's master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
     links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
     server = WebServer(master_app(crew.master, AuditLog(""), links.client, crew.samples), ListenerConfig(), addr)
@@ -102,7 +109,7 @@ def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[Non
         crew.master.advertise(server.address)
         with address_in(file, server.address):
             console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
-            yield
+            yield server.address
     finally:
         server.stop(1.0)
         links.close()

@@ -12,6 +12,7 @@ import httpx
 
 from unshard.api.verbs import PATH, Request
 from unshard.config.listener import LinkSecurity
+from unshard.ctl.runs import runs_that_ended
 from unshard.errors import ClusterError
 from unshard.web.alive import ALIVE_SECONDS, UNASKED, answer_of, silence_of
 from unshard.web.tls import http_client
@@ -36,11 +37,15 @@ class MasterClient:
     def ask(self, request: Request) -> dict[str, Any]:
         """The first master's answer. A master that can't be reached, is silent or can't serve now is passed over.
 
-        Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-042 for an
+        Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-098 where they
+        were runs of this folder, CLUSTER-042 for an
         answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
         CLUSTER-045 when it took the request and gave no answer: no other is asked, for it may be under way; unless the
         connection broke and the request only looks.
         """
+        ended = [] if self.masters else runs_that_ended(())
+        if ended:
+            raise ClusterError("CLUSTER-098", cause="\n       ".join(ended), values={"verb": request.verb})
         if not self.masters:
             raise ClusterError("CLUSTER-040", values={"verb": request.verb})
         failures = []
@@ -49,6 +54,8 @@ class MasterClient:
                 return self._ask(address, request)
             except _PassedOver as passed:
                 failures.append(f"{address}: {passed}")
+        if ended := runs_that_ended(self.masters):
+            raise ClusterError("CLUSTER-098", cause="\n       ".join(ended), values={"verb": request.verb})
         raise ClusterError("CLUSTER-041", cause="; ".join(failures), values={"masters": ", ".join(self.masters)})
 
     def _ask(self, address: str, request: Request) -> dict[str, Any]:

@@ -1,18 +1,75 @@
-"""The runs of this folder: each `unshard run` leaves a file beside its log that says where its API is."""
+"""The runs of this folder: each `unshard run` leaves a file beside its log that says where its API is.
+
+A second file says which run it is and, once it is over, when it ended and why.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import socket
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from unshard.errors import ClusterError
 
 SUFFIX = ".addr"
+RECORD_SUFFIX = ".run"
 _LOOPBACK = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):\d+")
 _LONGEST = 256
 """Characters of such a file, with room to spare."""
 _CONNECT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run: its task, when it began, the address of its API, when it ended and why; "" where that isn't so yet."""
+
+    task: str
+    began: str
+    address: str = ""
+    ended: str = ""
+    outcome: str = ""
+
+
+def write_record(file: Path, record: RunRecord) -> None:
+    """Write it over the one before, for its user alone."""
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def record_in(file: Path) -> RunRecord | None:
+    """The record in a file; None where there is none that can be read."""
+    try:
+        form = json.loads(file.read_text(encoding="utf-8"))
+        return RunRecord(**{name: str(text) for name, text in form.items()})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def runs_that_ended(masters: Collection[str]) -> list[str]:
+    """What is known of the runs of this folder that live no more, in words; where `masters` are given, of those."""
+    told = []
+    for file in sorted(Path().glob(f"*{RECORD_SUFFIX}")):
+        record = record_in(file)
+        if record is None or (masters and record.address not in masters):
+            continue
+        if not record.ended and is_alive(record.address):
+            continue
+        log = file.with_suffix(".log")
+        if record.ended:
+            end = f"and ended at {record.ended}: {record.outcome}"
+        else:
+            seen = f"; the last line of its log is of {_changed(log)}" if log.is_file() else ""
+            end = f"and was killed, or its machine went down{seen}"
+        told.append(f"the run of task {record.task} began at {record.began} {end} (log: {log})")
+    return told
+
+
+def _changed(file: Path) -> str:
+    return f"{datetime.fromtimestamp(file.stat().st_mtime, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def run_here() -> tuple[str, ...]:

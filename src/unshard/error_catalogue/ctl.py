@@ -17,6 +17,11 @@ CTL: dict[str, Entry] = {
         "has just lost its leader has another within seconds: try again",
         retryable=True,
     ),
+    "CLUSTER-098": Entry(
+        "{verb} has no run to ask: none lives in this folder",
+        "if an error ended it, do what that says; then give the same `unshard run` command again: it goes on from where"
+        " it was. `unshard status TASK.yaml -s SOURCE.yaml` shows how far that is",
+    ),
     "CLUSTER-042": Entry(
         "what answers at {master} is no master of this version: {status}",
         "look at --master-addr: is it a worker's address, a proxy's, or a master of another version?",

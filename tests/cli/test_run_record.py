@@ -1,0 +1,67 @@
+"""What `unshard ctl` says of a run that lives no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from unshard.cli.app import app
+from unshard.cli.run_record import recorded
+from unshard.ctl.runs import RunRecord, record_in, write_record
+from unshard.errors import LoadError
+
+GONE = "127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(*flags: str) -> str:
+    done = CliRunner().invoke(app, ["ctl", *flags, "query-status"])
+    assert done.exit_code == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("--master-addr", GONE)], ids=["by the folder", "by the address"])
+def test_a_run_that_an_error_ended_is_told_with_the_error_and_what_to_do(flags: tuple[str, ...]) -> None:
+    error = LoadError("LOAD-001", values={"fault": "there is no such folder"})
+    with pytest.raises(LoadError), recorded(Path("unshard.run"), "shop", redact=False) as run:
+        run.at(GONE)
+        raise error
+    text = told(*flags)
+    assert text.startswith("CLUSTER-098") and "the run of task shop began at" in text and "and ended at" in text
+    assert "LOAD-001: this folder holds no dump" in text and error.hint in text and "refused" not in text
+
+
+def test_a_run_that_was_killed_is_told_with_the_time_of_its_last_log_line() -> None:
+    write_record(Path("unshard.run"), RunRecord("shop", "2026-01-02 03:04:05 UTC", GONE))
+    Path("unshard.addr").write_text(f"{GONE}\n")
+    Path("unshard.log").write_text("{}\n")
+    text = told()
+    assert (
+        text.startswith("CLUSTER-098") and "was killed, or its machine went down; the last line of its log is" in text
+    )
+
+
+def test_a_run_that_was_stopped_is_told_so() -> None:
+    with recorded(Path("unshard.run"), "shop", redact=False) as run:
+        run.over("somebody stopped it")
+    assert "somebody stopped it" in told()
+
+
+def test_a_record_tells_no_values_where_they_are_to_be_redacted() -> None:
+    with pytest.raises(LoadError), recorded(Path("unshard.run"), "shop", redact=True):
+        raise LoadError("LOAD-001", values={"fault": "row 4711"})
+    record = record_in(Path("unshard.run"))
+    assert record is not None and record.outcome == "it was ended by LOAD-001"
+
+
+def test_what_is_no_record_is_passed_over() -> None:
+    Path("unshard.run").write_text("nonsense")
+    Path("other.run").write_text("[1]")
+    assert told().startswith("CLUSTER-040")
