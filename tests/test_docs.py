@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -23,3 +24,11 @@ def test_links_between_pages_lead_somewhere() -> None:
             if "://" not in link and not (page.parent / link).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {link}")
     assert broken == []
+
+
+def test_the_quick_round_of_contributing_finds_what_its_tests_import() -> None:
+    (words,) = re.findall(r"`(\.venv/bin/pytest -m .+)` is the quick round", (ROOT / "CONTRIBUTING.md").read_text())
+    program, *rest = shlex.split(words)
+    command = [str(Path(sys.executable).with_name(Path(program).name)), *rest, "--collect-only", "-q", "tests/bench"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

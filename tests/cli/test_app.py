@@ -44,6 +44,20 @@ def test_help_is_told_on_stdout(arguments: tuple[str, ...]) -> None:
     assert f"Usage: unshard {' '.join(arguments[:-1])}".rstrip() in done.stdout
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_verbs(shell: str) -> None:
+    words = {"COMP_WORDS": "unshard c", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "unshard c"}
+    variables = {
+        **os.environ,
+        **words,
+        "_UNSHARD_COMPLETE": f"complete_{shell}",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    done = subprocess.run(UNSHARD, capture_output=True, text=True, env=variables, timeout=300, check=False)
+    assert "ctl" in done.stdout, done.stderr
+    assert "--install-completion" in unshard("--help").stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [(), ("run",), ("run", "task.yaml"), ("walk",), ("run", "task.yaml", "--source"), ("demo", "--rows", "many")],

@@ -7,6 +7,7 @@ from functools import partial
 
 from unshard.checks.doubled import doubled
 from unshard.checks.facts import TaskFacts, read_facts
+from unshard.checks.groups import Found, grouped
 from unshard.checks.items import ITEMS, Item
 from unshard.checks.one_server import one_server_among
 from unshard.checks.result import DEFAULT_LIMIT, Finding, Report, Result
@@ -76,17 +77,17 @@ def _ask(source: str, filters: ExpressionFilters, tables: Iterable[Table]) -> No
 
 def require(report: Report) -> None:
     """Raise CheckError CHECK-001 with every failure and what mends it; return where there is none."""
-    failures = [told(result, finding) for result, finding in report.findings("fail")]
+    failures = [group.line for group in grouped(found_of(*one) for one in report.findings("fail"))]
     if failures:
         more = [f"… and {len(failures) - DEFAULT_LIMIT} more"] if len(failures) > DEFAULT_LIMIT else []
         cause = "\n       ".join(failures[:DEFAULT_LIMIT] + more)
-        raise CheckError("CHECK-001", cause=cause, values={"count": len(failures)})
+        raise CheckError("CHECK-001", cause=cause, values={"count": len(list(report.findings("fail")))})
 
 
-def told(result: Result, finding: Finding) -> str:
-    """A finding in one line: where, what, and what mends it."""
-    place = f" ({result.extra})" if result.extra else ""
-    return f"{result.name}{place}: {finding.short_error}. Mend: {finding.instruction}"
+def found_of(result: Result, finding: Finding) -> Found:
+    """A finding with its check, to be grouped."""
+    texts = (finding.short_error, finding.instruction, finding.self)
+    return Found(finding.severity, result.name, result.extra, *texts)
 
 
 def _results(item: Item, facts: TaskFacts, task: TaskConfig) -> Iterator[Result]:

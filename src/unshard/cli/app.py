@@ -44,7 +44,6 @@ app = typer.Typer(
     name="unshard",
     cls=Verbs,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Copy, follow and merge sharded MySQL and MariaDB tables into one target, exactly once.",
@@ -104,6 +103,7 @@ def run(
     ] = Level.INFO,
     log_format: Annotated[LineForm, typer.Option("--log-format", help="Form of a log line.")] = LineForm.JSON,
     redact: Redact = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
@@ -126,7 +126,7 @@ def run(
     how = LogSettings(None, log_level.value, log_format.value, redact)
     begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
     with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how)
-    guarded(lambda: with_what(files, log, Console(), wait))
+    guarded(lambda: with_what(files, log, Console(quiet=quiet), wait))
 
 
 @app.command()

@@ -14,7 +14,9 @@ from threading import Event
 import typer
 from rich.console import Console
 
-from unshard.checks.run import check_task, require, told
+from unshard.checks.groups import grouped
+from unshard.checks.result import DEFAULT_LIMIT
+from unshard.checks.run import check_task, found_of, require
 from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
@@ -153,12 +155,12 @@ def _count(number: int, thing: str) -> str:
 def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console) -> None:
     """The checks of `ctl check-task`: warnings are told, a failure raises CheckError."""
     report = check_task(task, configs)
-    shown = [told(result, one) for result, one in report.cut().findings("warn")]
-    for line in shown:
-        console.print(f"warning: {line}", markup=False, highlight=False, soft_wrap=True)
-    more = sum(1 for _ in report.findings("warn")) - len(shown)
-    if more:
-        console.print(f"warning: and {more} more; `unshard ctl check-task --warn {more + len(shown)}` shows them")
+    found = [found_of(result, one) for result, one in report.findings("warn")]
+    groups = grouped(found)
+    for group in groups[:DEFAULT_LIMIT]:
+        console.print(f"warning: {group.line}", markup=False, highlight=False, soft_wrap=True)
+    if len(groups) > DEFAULT_LIMIT:
+        console.print(f"warning: and more; `unshard ctl check-task --warn {len(found)}` shows all {len(found)}")
     require(report)
 
 

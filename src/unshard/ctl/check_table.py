@@ -8,20 +8,28 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from unshard.checks.groups import Found, grouped
+
 STYLES = {"success": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def check_rows(answer: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Each lack over the width of the terminal with what mends it, then how many there are."""
-    for result in answer.get("results") or ():
-        of = f" ({result['extra']})" if result.get("extra") else ""
-        for finding in result["errors"]:
-            head = Text(finding["severity"], STYLES.get(finding["severity"], "none"))
-            yield head.append(f" {result['name']}{of}: {finding['short_error']}", "none")
-            if finding["instruction"]:
-                yield f"  {finding['instruction']}\n"
+    """Each lack over the width of the terminal with what mends it and its tables, then how many there are."""
+    for group in grouped(_found(answer)):
+        yield Text(group.severity, STYLES.get(group.severity, "none")).append(f" {group.head}", "none")
+        below = [group.mend] if group.mend else []
+        below += [f"TABLE: {', '.join(group.tables)}"] if group.tables else []
+        if below:
+            yield "".join(f"  {line}\n" for line in below)
     counts = answer.get("summary")
     if counts is None:
         yield Text(str(answer.get("msg", "")), "none" if answer.get("result") else "bold red")
         return
     yield f"{counts['successful']} of {counts['total']} fine, {counts['warning']} warned, {counts['failed']} failed"
+
+
+def _found(answer: Mapping[str, Any]) -> Iterator[Found]:
+    for result in answer.get("results") or ():
+        for one in result["errors"]:
+            texts = (str(one["short_error"]), str(one["instruction"]), str(one.get("self") or ""))
+            yield Found(one["severity"], result["name"], str(result.get("extra") or ""), *texts)
