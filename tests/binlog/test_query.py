@@ -77,7 +77,7 @@ def test_text_is_decoded_with_the_client_charset() -> None:
         45: b"\xff",
         63: b"\xff",
         16: b"\xa1",
-        10: b"`a`",
+        10: b"`a`, [",
         9999: b"a",
         8: b"a _gbk 'x\xe4'",
         28: b'_gbk"\xd6\xd0"',
