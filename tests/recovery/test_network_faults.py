@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from proof import assert_exactly_once
 from task_runs import TaskFiles, TaskRun, at_work, wait_until
 from unshard.dump.metadata import DumpResult
-from unshard.dump.unit import DumpUnit
+from unshard.dump.unit import Crossed, DumpUnit
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.unit import RelayUnit
 from unshard.testing.hold import row_held, stands_still
@@ -79,16 +79,16 @@ def dump_harmed(monkeypatch: pytest.MonkeyPatch, proxy: FaultProxy, each: int) -
     All is set up as the dump begins, by its own thread: a quick one is over before another has seen that. The rows
     have to be of many times that size: one of the cut may be met by the relay, which is no part of them.
     """
-    dump, begun = DumpUnit.run, threading.Event()
+    dump, begun = DumpUnit.run_apart_from, threading.Event()
 
-    def run(unit: DumpUnit) -> DumpResult:
+    def run(unit: DumpUnit, crossed: Crossed) -> DumpResult | None:
         if not begun.is_set():
             begun.set()
             proxy.cut_after(each, then_stall_after=each)
-        return dump(unit)
+        return dump(unit, crossed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DumpUnit, "run", run)
+        patch.setattr(DumpUnit, "run_apart_from", run)
         yield
 
 
