@@ -21,10 +21,12 @@ from typing import Any, Protocol
 
 import MySQLdb
 
+from unshard.ddl.evaluate import same_on_tidb
 from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
 from unshard.ddl.same_structure import adds_only, alike, same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
+from unshard.ddl.statement import Kind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
@@ -100,6 +102,8 @@ def _run_as_job(
         actual = structures(connection, step)
         if decide(step, actual, resumed=False) is Decision.CONFLICT:
             raise _conflict(intent, step, actual)
+    if step.kind is Kind.CREATE_TABLE and _is_there(connection, step):
+        return
     reach("ddl-execute-before")
     try:
         with event_session(connection, step.context, step.kind, step.statement):
@@ -111,6 +115,17 @@ def _run_as_job(
         code = "DDL-038" if error.args[0] in NOT_IN_TIDB else "DDL-008"
         raise DdlError(code, where, server_text(error), {"statement": step.statement}) from error
     reach("ddl-execute-after")
+
+
+def _is_there(connection: Any, step: Step) -> bool:
+    """Whether TiDB has the table that a step makes already, as for a further shard of a merged table."""
+    for name, text in structures(connection, step).items():
+        wanted = step.after[name]
+        if text is None or wanted is None or step.before[name] is not None:
+            return False
+        if not same_on_tidb(text, wanted, unquoted(name)):
+            return False
+    return True
 
 
 def structures(connection: Any, step: Step) -> Structures:

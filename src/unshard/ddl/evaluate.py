@@ -89,6 +89,21 @@ def definition_of(table: Table, dialect: Dialect) -> TableDefinition:
     return complete_table(read, table.name.table, around)
 
 
+def same_on_tidb(one: str, other: str, name: TableName) -> bool:
+    """Whether two SHOW CREATE TABLE texts of TiDB, one of which may be computed, have the same columns and keys.
+
+    False for a text that is not understood.
+    """
+    dialect = Dialect.TIDB
+    around = Surroundings(dialect, _FALLBACK.get(dialect, _OLD_DEFAULT), _own_defaults(Surroundings(dialect)))
+    try:
+        read = [complete_table(read_show_create(text, dialect), name.table, around) for text in (one, other)]
+    except NotUnderstoodError:
+        return False
+    first, second = (to_table(table, name, dialect) for table in read)
+    return (first.columns, first.indexes) == (second.columns, second.indexes)
+
+
 def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect | None = None) -> Structures:
     """Every table that the statement touches, as it is behind it; None for one that is gone. Pure.
 
