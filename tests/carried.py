@@ -19,6 +19,7 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.structure import families, read_table
 from unshard.sync import plan as planning
 from unshard.sync.batch import BatchPlan, Shape
+from unshard.sync.batch_record import record_of
 from unshard.sync.follow import Rows, next_work
 from unshard.sync.ledger import Ledger, Report, Seen, add_up, balance
 from unshard.sync.pipeline import after_exchange, before_exchange, run_share
@@ -143,7 +144,7 @@ class Carrier:
 
     def _apply(self, planned: tuple[BatchPlan, Way]) -> Ledger:
         plan, way = planned
-        batch = receipts.OpenBatch(plan.batch_id, plan.begin, plan.end, plan.to_json())
+        batch = receipts.OpenBatch(plan.batch_id, plan.begin, plan.end, record_of(plan))
         receipts.open_batch(self.ends[1], self.meta, SOURCE, plan.epoch, batch, plan.shape.partitions)
         for _ in range(1 + way.twice):
             reports = _shuffled(plan) if plan.shuffled else _own(plan)

@@ -23,7 +23,8 @@ Spark task to the driver as the dict of `to_dict`, never as a traceback.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from unshard.error_catalogue import CATALOGUE
@@ -47,6 +48,14 @@ class Where:
     def __str__(self) -> str:
         named = (("source", self.source), ("table", self.table), ("binlog", self.position), ("file", self.file))
         return ", ".join(f"{name} {value}" for name, value in named if value)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {"source": self.source, "table": self.table, "position": self.position, "file": self.file}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, str | None]) -> Where:
+        return cls(form["source"], form["table"], form["position"], form["file"])
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +102,7 @@ class UnshardError(Exception):
 
     def at(self, **place: str | None) -> UnshardError:
         """The same error with more of its place known; parts already set are kept."""
-        known = {name: value for name, value in asdict(self.where).items() if value is not None}
+        known = {name: value for name, value in self.where.to_dict().items() if value is not None}
         return type(self)(self.code, Where(**{**place, **known}), self.cause, self.values)
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +110,7 @@ class UnshardError(Exception):
         return {
             "kind": type(self).__name__,
             "code": self.code,
-            "where": asdict(self.where),
+            "where": self.where.to_dict(),
             "cause": self.cause,
             "values": self.values,
         }
@@ -164,7 +173,7 @@ KINDS: dict[str, type[UnshardError]] = {kind.__name__: kind for kind in UnshardE
 
 def error_from_dict(form: dict[str, Any]) -> UnshardError:
     """The error that `UnshardError.to_dict` wrote."""
-    return KINDS[form["kind"]](form["code"], Where(**form["where"]), form["cause"], form["values"])
+    return KINDS[form["kind"]](form["code"], Where.from_dict(form["where"]), form["cause"], form["values"])
 
 
 def is_retryable(error: Exception) -> bool:

@@ -34,6 +34,9 @@ class WithoutDeletes:
 
     rule: str = "filters.no-delete"
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule}
+
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         found: np.ndarray = images.column("op").to_numpy() == Op.DELETE
         return found
@@ -44,6 +47,9 @@ class WithoutSecrets:
     """Drops changes with an image whose `v` is 'secret'."""
 
     rule: str = "expression-filter.no-secrets"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         found = np.array([value == "secret" for value in images.column("v").to_pylist()])

@@ -30,6 +30,9 @@ class Without:
     value: int
     asked: tuple[Any, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule}
+
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         assert table is TABLE and absent == frozenset(self.asked)
         found = np.array([value == self.value for value in images.column(images.num_columns - 1).to_pylist()])
@@ -44,6 +47,9 @@ class Halves:
     """Drops the images after alone, as no rule may."""
 
     rule: str = "filters.halves"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         found: np.ndarray = images.column("op").to_numpy() == Op.UPDATE_AFTER

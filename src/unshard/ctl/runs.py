@@ -9,7 +9,7 @@ import json
 import re
 import socket
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,15 +37,22 @@ class RunRecord:
 def write_record(file: Path, record: RunRecord) -> None:
     """Write it over the one before, for its user alone."""
     file.touch(mode=0o600)
-    file.write_text(json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    form = {
+        "task": record.task,
+        "began": record.began,
+        "address": record.address,
+        "ended": record.ended,
+        "outcome": record.outcome,
+    }
+    file.write_text(json.dumps(form, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def record_in(file: Path) -> RunRecord | None:
     """The record in a file; None where there is none that can be read."""
     try:
         form = json.loads(file.read_text(encoding="utf-8"))
-        return RunRecord(**{name: str(text) for name, text in form.items()})
-    except (OSError, ValueError, TypeError, AttributeError):
+        return RunRecord(*(str(form[name]) for name in ("task", "began", "address", "ended", "outcome")))
+    except (OSError, ValueError, TypeError, KeyError):
         return None
 
 

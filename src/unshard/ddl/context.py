@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.binlog.query import Query
@@ -139,14 +139,42 @@ class Context:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, read back by `from_dict`."""
-        return asdict(self)
+        return {
+            "schema": self.schema,
+            "sql_mode": self.sql_mode,
+            "timestamp": self.timestamp,
+            "time_zone": self.time_zone,
+            "collation_connection": self.collation_connection,
+            "collation_server": self.collation_server,
+            "explicit_defaults_for_timestamp": self.explicit_defaults_for_timestamp,
+            "sql_if_exists": self.sql_if_exists,
+            "mariadb": self.mariadb,
+            "lower_case_names": self.lower_case_names,
+            "where": self.where.to_dict(),
+            "default_collations": self.default_collations,
+            "by_tool": self.by_tool,
+            "auto_increment": self.auto_increment,
+        }
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Context:
-        collations = tuple(form.get("default_collations", ()))
         step, offset = form.get("auto_increment", (1, 1))
-        read = {"where": Where(**form["where"]), "default_collations": collations, "auto_increment": (step, offset)}
-        return cls(**{**form, **read})
+        return cls(
+            form["schema"],
+            form["sql_mode"],
+            form["timestamp"],
+            form["time_zone"],
+            form["collation_connection"],
+            form["collation_server"],
+            form["explicit_defaults_for_timestamp"],
+            form["sql_if_exists"],
+            form["mariadb"],
+            form["lower_case_names"],
+            Where.from_dict(form["where"]),
+            tuple(form.get("default_collations", ())),
+            form.get("by_tool", False),
+            (step, offset),
+        )
 
 
 def mariadb_flags(query: Query) -> dict[str, Any]:

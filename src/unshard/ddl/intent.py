@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -55,6 +55,31 @@ class Step:
     context: Context
     word: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {
+            "statement": self.statement,
+            "kind": self.kind.value,
+            "again": self.again.value,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "context": self.context.to_dict(),
+            "word": self.word,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], session: Context) -> Step:
+        """`session` is that of the whole statement, which early records of a step leave to it."""
+        return cls(
+            form["statement"],
+            Kind(form["kind"]),
+            Again(form["again"]),
+            form["before"],
+            form["after"],
+            Context.from_dict(form["context"]) if "context" in form else session,
+            form.get("word", ""),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:
@@ -68,23 +93,18 @@ class Intent:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, read back by `from_dict`."""
-        return asdict(self)
+        return {
+            "position_begin": self.position_begin,
+            "position_end": self.position_end,
+            "context": self.context.to_dict(),
+            "steps": [step.to_dict() for step in self.steps],
+            "done": self.done,
+        }
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Intent:
-        steps = tuple(
-            Step(
-                step["statement"],
-                Kind(step["kind"]),
-                Again(step["again"]),
-                step["before"],
-                step["after"],
-                Context.from_dict(step.get("context", form["context"])),
-                step.get("word", ""),
-            )
-            for step in form["steps"]
-        )
         context = Context.from_dict(form["context"])
+        steps = tuple(Step.from_dict(step, context) for step in form["steps"])
         return cls(form["position_begin"], form["position_end"], context, steps, form["done"])
 
 

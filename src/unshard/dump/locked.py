@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +28,7 @@ from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
 from unshard.errors import DumpError, Where
 from unshard.model.position import Location
-from unshard.model.table import Table, TableName
+from unshard.model.table import Table, TableName, name_form, name_of
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.structure import read_table
@@ -67,6 +67,15 @@ class ChunkFiles:
     number: int
     files: tuple[DumpedFile, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        files = [file.to_dict() for file in self.files]
+        return {"table": name_form(self.table), "number": self.number, "files": files}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> ChunkFiles:
+        return cls(name_of(form["table"]), form["number"], tuple(map(DumpedFile.from_dict, form["files"])))
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -79,22 +88,19 @@ class Share:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "files": [asdict(chunk) for chunk in self.files],
+            "files": [chunk.to_dict() for chunk in self.files],
             "tables": [[table.to_dict(), counter] for table, counter in self.tables],
             "location": location_form(self.location) if self.location else None,
-            "listed": [asdict(name) for name in self.listed],
+            "listed": list(map(name_form, self.listed)),
         }
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Share:
         return cls(
-            tuple(
-                ChunkFiles(TableName(**c["table"]), c["number"], tuple(DumpedFile(**f) for f in c["files"]))
-                for c in form["files"]
-            ),
+            tuple(map(ChunkFiles.from_dict, form["files"])),
             tuple((Table.from_dict(table), counter) for table, counter in form["tables"]),
             location_from(form["location"]) if form["location"] else None,
-            tuple(TableName(**name) for name in form["listed"]),
+            tuple(map(name_of, form["listed"])),
         )
 
 

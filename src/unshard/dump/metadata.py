@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from unshard.dump.files import stem, write_durably, write_once
 from unshard.dump.plan import Resolved
 from unshard.errors import DumpError, Where
 from unshard.model.position import Location, Position
-from unshard.model.table import Table, TableName
+from unshard.model.stored_form import stamped, version_of
+from unshard.model.table import Table, TableName, name_form, name_of
 
 STATE = ".unshard"
 HEADER = "dump.json"
@@ -42,6 +44,14 @@ class DumpedFile:
     rows: int
     size: int
     crc32: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {"name": self.name, "part": self.part, "rows": self.rows, "size": self.size, "crc32": self.crc32}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> DumpedFile:
+        return cls(form["name"], form["part"], form["rows"], form["size"], form["crc32"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ class Record:
         return {
             "table": self.table.to_dict(),
             "location": location_form(self.location),
-            "files": [asdict(file) for file in self.files],
+            "files": [file.to_dict() for file in self.files],
             "counter": self.counter,
         }
 
@@ -70,7 +80,7 @@ class Record:
         return cls(
             Table.from_dict(form["table"]),
             location_from(form["location"]),
-            tuple(DumpedFile(**file) for file in form["files"]),
+            tuple(map(DumpedFile.from_dict, form["files"])),
             form["counter"],
         )
 
@@ -133,26 +143,39 @@ def read_header(directory: Path) -> Header | None:
     form = _read(directory / STATE / HEADER)
     if form is None:
         return None
+    version_of(form, "the dump", Where(file=str(directory)))
     return Header(
-        **{
-            **form,
-            "begin": location_from(form["begin"]),
-            "end": location_from(form["end"]) if form["end"] else None,
-            "tables": tuple(TableName(*name) for name in form["tables"]),
-        }
+        form["run"],
+        form["source"],
+        form["consistency"],
+        form["settings"],
+        location_from(form["begin"]),
+        tuple(map(name_of, form["tables"])),
+        form["databases"],
+        form["rows_estimate"],
+        form["started"],
+        form["finished"],
+        location_from(form["end"]) if form["end"] else None,
     )
 
 
 def write_header(directory: Path, header: Header) -> None:
     """Replace the header durably."""
     form = {
-        **asdict(header),
+        "run": header.run,
+        "source": header.source,
+        "consistency": header.consistency,
+        "settings": header.settings,
         "begin": location_form(header.begin),
+        "tables": list(map(name_form, header.tables)),
+        "databases": header.databases,
+        "rows_estimate": header.rows_estimate,
+        "started": header.started,
+        "finished": header.finished,
         "end": location_form(header.end) if header.end else None,
-        "tables": [[name.schema, name.table] for name in header.tables],
     }
     reach("dump-header-before")
-    write_durably(directory / STATE / HEADER, json.dumps(form, indent=1))
+    write_durably(directory / STATE / HEADER, json.dumps(stamped(form), indent=1))
     reach("dump-header-after")
 
 
@@ -217,7 +240,7 @@ class FinishedFiles:
         for name in os.listdir(folder) if folder.exists() else ():
             form = None if name in known or not name.endswith(".json") else _read(folder / name)
             if form is not None:
-                found[name] = tuple(DumpedFile(**file) for file in form["files"])
+                found[name] = tuple(map(DumpedFile.from_dict, form["files"]))
             elif name in known:
                 found[name] = known[name]
         self._run, self._known = run, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,14 @@ class DumpSettings:
 
     def fixed(self) -> dict[str, Any]:
         """Those that a dump keeps from its start to its end."""
-        return {name: value for name, value in asdict(self).items() if name not in ("directory", "threads")}
+        return {
+            "rows": self.rows,
+            "chunk_filesize": self.chunk_filesize,
+            "statement_size": self.statement_size,
+            "where": self.where,
+            "format": self.format,
+            "consistency": self.consistency,
+        }
 
 
 def header_to_resume(settings: DumpSettings, source: str) -> Header | None:

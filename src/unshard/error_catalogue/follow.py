@@ -35,6 +35,10 @@ SYNC: dict[str, Entry] = {
         "the end of a text), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "SYNC-075": Entry(
+        "{what} was stored by a later version of Unshard (its form is {found}; this version reads forms up to {known})",
+        "start the task with the version of Unshard that it ran with last, or a later one; nothing was changed",
+    ),
     "SYNC-074": Entry(
         "DROP DATABASE of {schema} would drop tables of {target} that other schemas of the task share",
         "drop on the target by hand what came from this schema alone; then leave the statement out, `unshard ctl binlog"

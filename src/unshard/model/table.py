@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -18,6 +19,17 @@ class TableName:
     def quoted(self) -> str:
         """`schema`.`table` for use in SQL."""
         return f"{quote_name(self.schema)}.{quote_name(self.table)}"
+
+
+def name_form(name: TableName) -> list[str]:
+    """A table's name in JSON: schema and table."""
+    return [name.schema, name.table]
+
+
+def name_of(form: Sequence[str]) -> TableName:
+    """What `name_form` wrote."""
+    schema, table = form
+    return TableName(schema, table)
 
 
 def quote_name(name: str) -> str:
@@ -66,6 +78,49 @@ class Column:
         """Whether two different byte strings may be equal in this column."""
         return self.collation is not None and self.collation != "binary"
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "definition": self.definition,
+            "nullable": self.nullable,
+            "charset": self.charset,
+            "collation": self.collation,
+            "length": self.length,
+            "precision": self.precision,
+            "scale": self.scale,
+            "fsp": self.fsp,
+            "members": self.members,
+            "generated": self.generated,
+            "auto_increment": self.auto_increment,
+            "invisible": self.invisible,
+            "has_default": self.has_default,
+            "period": self.period,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Column:
+        """What an earlier version has not written is as it was for every column then."""
+        return cls(
+            form["name"],
+            form["type"],
+            form["definition"],
+            form["nullable"],
+            form["charset"],
+            form["collation"],
+            form["length"],
+            form["precision"],
+            form["scale"],
+            form["fsp"],
+            tuple(form["members"]),
+            form["generated"],
+            form["auto_increment"],
+            form["invisible"],
+            form.get("has_default", True),
+            form.get("period", ""),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Index:
@@ -79,6 +134,14 @@ class Index:
     @property
     def primary(self) -> bool:
         return self.name == "PRIMARY"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        return {"name": self.name, "columns": self.columns, "prefixes": self.prefixes, "unique": self.unique}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Index:
+        return cls(form["name"], tuple(form["columns"]), tuple(form["prefixes"]), form["unique"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +197,21 @@ class Table:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form, read back by `from_dict`; what checkpoints keep as `table_info`."""
-        return asdict(self)
+        """JSON-ready form, read back by `from_dict`; what checkpoints keep as `table_info`, and dumps of a table."""
+        return {
+            "name": {"schema": self.name.schema, "table": self.name.table},
+            "columns": [column.to_dict() for column in self.columns],
+            "indexes": [index.to_dict() for index in self.indexes],
+            "create_sql": self.create_sql,
+            "foreign_keys": self.foreign_keys,
+        }
 
     @classmethod
-    def from_dict(cls, form: dict[str, Any]) -> Table:
+    def from_dict(cls, form: Mapping[str, Any]) -> Table:
         return cls(
-            name=TableName(**form["name"]),
-            columns=tuple(Column(**{**column, "members": tuple(column["members"])}) for column in form["columns"]),
-            indexes=tuple(
-                Index(index["name"], tuple(index["columns"]), tuple(index["prefixes"]), index["unique"])
-                for index in form["indexes"]
-            ),
+            name=TableName(form["name"]["schema"], form["name"]["table"]),
+            columns=tuple(map(Column.from_dict, form["columns"])),
+            indexes=tuple(map(Index.from_dict, form["indexes"])),
             create_sql=form["create_sql"],
             foreign_keys=form["foreign_keys"],
         )

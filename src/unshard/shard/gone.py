@@ -6,10 +6,10 @@ Only the look for rows that have moved (`sync.moved`) asks for it: such a table 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 
 from unshard.model.position import Location
-from unshard.model.table import TableName
+from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.sequence import DdlItem, Form, Moved, place_form, place_of
 
 
@@ -36,15 +36,21 @@ class Gone:
         return replace(self, at=to(self.at), met=tuple(item.moved(to) for item in self.met))
 
     def to_dict(self) -> Form:
-        became = astuple(self.became) if self.became is not None else None
+        became = name_form(self.became) if self.became is not None else None
         met = [item.to_dict() for item in self.met]
-        return {"name": astuple(self.name), "at": place_form(self.at), "became": became, "last": self.last, "met": met}
+        return {
+            "name": name_form(self.name),
+            "at": place_form(self.at),
+            "became": became,
+            "last": self.last,
+            "met": met,
+        }
 
     @classmethod
     def from_dict(cls, form: Form) -> Gone:
-        became = TableName(*form["became"]) if form["became"] is not None else None
+        became = name_of(form["became"]) if form["became"] is not None else None
         met = tuple(map(DdlItem.from_dict, form["met"]))
-        return cls(TableName(*form["name"]), place_of(form["at"]), became, form["last"], met)
+        return cls(name_of(form["name"]), place_of(form["at"]), became, form["last"], met)
 
 
 def kept_behind(gone: Sequence[Gone], first: Location | None) -> tuple[Gone, ...]:

@@ -112,4 +112,15 @@ class Lock:
     def from_dict(cls, form: Form) -> Lock:
         reports = {source: tuple(ddls) for source, ddls in form["reports"].items()}
         excused = frozenset(form["excused"])
-        return cls(**{**form, "ddls": tuple(form["ddls"]), "reports": reports, "excused": excused})
+        return cls(
+            form["number"],
+            tuple(form["ddls"]),
+            form["owner"],
+            form["since"],
+            reports,
+            form["resolved"],
+            form["executed"],
+            excused,
+            form["decision"],
+            form.get("begun"),
+        )

@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.errors import ShardError, Where
-from unshard.model.table import TableName
+from unshard.model.stored_form import stamped, version_of
+from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.lock import Lock, Outcome
 from unshard.shard.sequence import Form
 
@@ -24,11 +25,11 @@ class Member:
     passed: int
 
     def to_dict(self) -> Form:
-        return {"tables": [[name.schema, name.table] for name in self.tables], "passed": self.passed}
+        return {"tables": list(map(name_form, self.tables)), "passed": self.passed}
 
     @classmethod
     def from_dict(cls, form: Form) -> Member:
-        return cls(tuple(TableName(*name) for name in form["tables"]), form["passed"])
+        return cls(tuple(map(name_of, form["tables"])), form["passed"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,17 +234,20 @@ class LockKeeper:
 
     def to_dict(self) -> Form:
         """All but `silent`, which is the same for all targets of a task."""
-        return {
-            "members": {source: member.to_dict() for source, member in self.members.items()},
-            "locks": [lock.to_dict() for lock in self.locks],
-            "gone": self.gone,
-            "copied": self.copied,
-            "left": [[source, name.schema, name.table] for source, name in sorted(self.left)],
-            "away": dict(self.away),
-        }
+        return stamped(
+            {
+                "members": {source: member.to_dict() for source, member in self.members.items()},
+                "locks": [lock.to_dict() for lock in self.locks],
+                "gone": self.gone,
+                "copied": self.copied,
+                "left": [[source, name.schema, name.table] for source, name in sorted(self.left)],
+                "away": dict(self.away),
+            }
+        )
 
     @classmethod
     def from_dict(cls, task: str, target: TableName, silent: Collection[str], form: Form) -> LockKeeper:
+        version_of(form, "the record of the locks", Where(table=str(target)))
         members = {source: Member.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
         left = frozenset((source, TableName(*name)) for source, *name in form.get("left", ()))

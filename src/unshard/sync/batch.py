@@ -6,17 +6,14 @@ and chunk sizes, hence the same chunks in the same order.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import astuple, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from unshard.binlog.payload import Part
 from unshard.model.missing import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.sync.left_out import MOVED, OPERATOR, LeftOut, Seqs, Stage
+from unshard.sync.left_out import LeftOut, Seqs, Stage
 from unshard.target.gate import Gate
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
@@ -136,24 +133,6 @@ class TablePlan:
         """The plan for images behind step *map*, which has laid the constants beside the table's own columns."""
         return replace(self, table=with_constants(self.table, self.constants), mapping=None, constants=())
 
-    def fingerprint(self) -> str:
-        """A digest of all that decides how rows become SQL; equal in every attempt at a batch."""
-        columns = [[c.name, c.definition, c.collation, c.generated] for c in self.table.columns]
-        target = self.target
-        parts = [columns, str(target.name), target.columns, target.key, target.ordered, target.keyless]
-        parts += [
-            sorted(target.documents),
-            sorted(target.doubles),
-            [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties],
-        ]
-        parts.append(str(target.family))
-        # how much a column takes is no part of it: a target that was too narrow is widened while the batch is open
-        written = [self.mapping.mark if self.mapping else None, [(c.column.name, c.value) for c in self.constants]]
-        parts += [repr(written), str(self.after), *self.defaults, repr(self.filters)]
-        parts += [str(self.until)] if self.until is not None else []
-        text = json.dumps(parts)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -228,28 +207,8 @@ class BatchPlan:
         """The partitions that task number `share` applies."""
         return tuple(range(share, self.shape.partitions, self.shares))
 
-    def to_json(self) -> dict[str, Any]:
-        """What is written with the batch: enough to plan the same batch again and to notice if it isn't."""
-        return {
-            "kind": "rows",
-            "ranges": [[r.file, r.start, r.end] for r in self.ranges],
-            "shape": list(astuple(self.shape)),
-            "tables": {str(plan.table.name): plan.fingerprint() for plan in self.tables},
-            "safe": self.safe,
-            **self._left_out(),
-        }
 
-    def _left_out(self) -> dict[str, Any]:
-        """What is left out of the batch, by operators and of rows that have moved; nothing for most."""
-        moved = seqs_of(MOVED, self.tables)
-        found: dict[str, Any] = {"moved": moved} if moved else {}
-        if self.operators:
-            stages = [[one.seqs, one.base] for one in self.stages]
-            found |= {"operators": self.operators, "left_out": seqs_of(OPERATOR, self.tables), "stages": stages}
-        return found
-
-
-def seqs_of(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
+def seqs_for(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
     """The changes that are left out for that of a batch from its beginning on: the same for all of its tables."""
     rules = tables[0].filters if tables else ()
     return tuple(run for one in rules if isinstance(one, LeftOut) and one.rule == rule for run in one.seqs)

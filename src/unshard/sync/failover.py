@@ -22,6 +22,7 @@ from unshard.errors import RelayError, SyncError, Where
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
+from unshard.sync.batch_record import RowsRecord
 from unshard.sync.follow import Files, Prepare, Work, Written
 from unshard.sync.seek import head_gtids, seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
@@ -50,7 +51,7 @@ def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Positi
     kept = prepared.get(batch.plan.get("xid") or "")
     if kept is not None:
         return Position(kept.begin.position.file, kept.end), batch.end
-    last = max(stretch[2] for stretch in batch.plan["ranges"])
+    last = max(one.end for one in RowsRecord.of(batch).ranges)
     return (Position(batch.begin.file, last),)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from struct import unpack_from
-from typing import Any
 
 import numpy as np
 
@@ -27,11 +26,13 @@ from unshard.errors import DdlError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.batch_record import RowsRecord, record_of
 from unshard.sync.decode import decode
 from unshard.sync.follow import Rows
 from unshard.sync.journal import Journal
 from unshard.sync.left_out import MOVED, LeftOut, Seqs, Stage, runs
 from unshard.target.operators import Op, Operator
+from unshard.target.receipts import OpenBatch
 
 Held = Mapping[TableName, Location]
 """Tables whose changes from a place on are read again later, as it is behind the batch."""
@@ -39,10 +40,9 @@ Held = Mapping[TableName, Location]
 _CODE_AT, _LENGTH_AT = 4, 9
 
 
-def as_kept(tables: Sequence[TablePlan], kept: dict[str, Any]) -> tuple[TablePlan, ...]:
+def as_kept(tables: Sequence[TablePlan], kept: RowsRecord) -> tuple[TablePlan, ...]:
     """The tables of an open batch with what its plan leaves out of them from its beginning on."""
-    left_out, moved = (tuple((first, last) for first, last in kept.get(name, ())) for name in ("left_out", "moved"))
-    return _filtered(_filtered(tables, LeftOut(left_out)), LeftOut(moved, MOVED))
+    return _filtered(_filtered(tables, LeftOut(kept.left_out)), LeftOut(kept.moved, MOVED))
 
 
 def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journal: Journal, held: Held) -> BatchPlan:
@@ -64,15 +64,15 @@ def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
 
 
 def take_up(
-    plan: BatchPlan, work: Rows, operators: Sequence[Operator], kept: dict[str, Any], journal: Journal, held: Held
+    plan: BatchPlan, work: Rows, operators: Sequence[Operator], batch: OpenBatch, journal: Journal, held: Held
 ) -> BatchPlan:
     """An open batch, planned again, with what operators leave out of it; the new plan is on record before it is run.
 
     It is applied in part: a start gives up any other (`target.receipts.claim`). What is applied stays (`left_out`).
     Raises DdlError DDL-028 as `leave_out`, DDL-029 for a batch that is too large, or in the middle of a chunk that is.
     """
-    stages = tuple(Stage(tuple((a, b) for a, b in seqs), tuple(base)) for seqs, base in kept.get("stages", ()))
-    plan = replace(plan, stages=stages, operators=tuple(kept.get("operators", ())))
+    kept = RowsRecord.of(batch)
+    plan = replace(plan, stages=kept.stages, operators=kept.operators)
     later = _needed_again(work, operators, held)
     journal.used = {number: "left out" for number in plan.operators if number not in later}
     meant = _meant(plan, work, (one for one in operators if one.number not in plan.operators))
@@ -82,8 +82,8 @@ def take_up(
     if any(one.step for one in done) or (plan.sliced and any(map(any, done))):
         raise DdlError("DDL-029", Where(source=plan.source, position=f"{plan.begin} to {plan.end}"))
     stage = Stage(_all(meant), tuple(one.chunks for one in done))
-    plan = replace(plan, operators=(*plan.operators, *meant), stages=(*stages, stage))
-    journal.note({**kept, **plan.to_json()})
+    plan = replace(plan, operators=(*plan.operators, *meant), stages=(*kept.stages, stage))
+    journal.note({**batch.plan, **record_of(plan)})
     for number in meant.keys() - later:
         journal.used[number] = f"left out: {_count(meant[number])} changes, but for what was applied before"
     return plan

@@ -31,16 +31,16 @@ Seqs = tuple[tuple[int, int], ...]
 """Numbers of changes, as (first, last) of each run of them."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """The rule of step *filter* (`transform.row_filter.RowFilter`)."""
 
     seqs: Seqs
     rule: str = OPERATOR
 
-    def __repr__(self) -> str:
-        """Open batches on record have a digest of it (`TablePlan.fingerprint`)."""
-        return f"{'LeftOut' if self.rule == OPERATOR else 'Moved'}(seqs={self.seqs})"
+    def to_dict(self) -> dict[str, Any]:
+        """As `RowFilter.to_dict`."""
+        return {"rule": self.rule, "seqs": self.seqs}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         """Both images of an UPDATE have one number."""

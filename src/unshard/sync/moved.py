@@ -29,7 +29,7 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.shard.moved_key import Fate, KeyChange, When, fates
-from unshard.sync.batch import BatchPlan, Range, TablePlan, TargetPlan, seqs_of
+from unshard.sync.batch import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
 from unshard.sync.changed_keys import ChangedKeys, batch_of, changed_keys, numbered, own_key
 from unshard.sync.decode import decode
 from unshard.sync.follow import Log, Rows, next_work
@@ -143,7 +143,7 @@ class MovedRows:
         return without_moved(plan, runs(meant))
 
     def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
-        skipped = seqs_of(OPERATOR, plan.tables)
+        skipped = seqs_for(OPERATOR, plan.tables)
         for table, images in decode(plan, piece, offsets=True)[0]:
             seqs, offsets, numbers = numbered(batch_of(images))
             for offset in np.unique(offsets):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.ddl.pieces import Piece
@@ -12,7 +12,7 @@ from unshard.ddl.statement import Ddl as Parsed
 from unshard.ddl.statement import Kind
 from unshard.ddl.tracker import Changes
 from unshard.model.position import Location
-from unshard.model.table import TableName
+from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.sequence import place_form, place_of
 from unshard.sync.follow import Ddl
 
@@ -48,23 +48,23 @@ class Passing:
         return {
             "begin": place_form(self.begin),
             "renamed": _pairs(self.renamed),
-            "made": [astuple(name) for name in sorted(self.made)],
+            "made": [name_form(name) for name in sorted(self.made)],
             "models": _pairs(self.models),
         }
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
-        made = frozenset(TableName(*name) for name in form["made"])
+        made = frozenset(map(name_of, form["made"]))
         models = _names(form.get("models", ()))
         return cls(place_of(form["begin"]), end, changes, _names(form["renamed"]), made, models=models)
 
 
 def _pairs(names: Mapping[TableName, TableName]) -> list[list[str]]:
-    return [[*astuple(one), *astuple(other)] for one, other in names.items()]
+    return [[*name_form(one), *name_form(other)] for one, other in names.items()]
 
 
 def _names(pairs: Iterable[Sequence[str]]) -> dict[TableName, TableName]:
-    return {TableName(*pair[:2]): TableName(*pair[2:]) for pair in pairs}
+    return {name_of(pair[:2]): name_of(pair[2:]) for pair in pairs}
 
 
 def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from unshard.binlog.cuts import slices, splits
 from unshard.binlog.mapped import mapped
@@ -12,6 +11,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.missing import OnMissingRow
 from unshard.mysql.connection import Endpoint
 from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan, Tie
+from unshard.sync.batch_record import RowsRecord, digests
 from unshard.sync.follow import Rows
 from unshard.target.meta import MetaTables
 
@@ -47,13 +47,13 @@ class Planner:
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
-        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: dict[str, Any]
+        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: RowsRecord
     ) -> BatchPlan:
-        """The batch that an earlier process planned, from its JSON. Raises SyncError SYNC-008 where it differs."""
-        plan = self._build(work, tables, epoch, batch_id, Shape(*kept["shape"]), shuffled=False, safe=kept["safe"])
-        now = plan.to_json()
-        if now["tables"] != kept["tables"]:
-            differing = sorted(dict(set(now["tables"].items()) ^ set(kept["tables"].items())))
+        """The batch that an earlier process planned, from its record. Raises SyncError SYNC-008 where it differs."""
+        plan = self._build(work, tables, epoch, batch_id, kept.shape, shuffled=False, safe=kept.safe)
+        now = digests(plan, kept.version)
+        if now != kept.digests:
+            differing = sorted(dict(set(now.items()) ^ set(kept.digests.items())))
             raise SyncError(
                 "SYNC-008", Where(self.source, ", ".join(differing), f"{work.begin} to {work.end.position}")
             )

@@ -23,6 +23,7 @@ from unshard.binlog.mapped import mapped
 from unshard.binlog.xa import Prepared
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
+from unshard.sync.batch_record import RowsRecord
 from unshard.sync.follow import Complete, Log, Prepare, Rows, Work, next_work
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
@@ -50,8 +51,9 @@ class PreparedXas:
 
     def rows_again(self, log: Log, batch: OpenBatch) -> Rows:
         """The rows of an open batch that is a commit. Raises BinlogError BINLOG-035."""
-        kept = self.known[batch.plan["xid"]]
-        return rows_of(log, kept, batch.begin, Location(batch.end, batch.plan["end_gtid"]), 0, self.source)
+        record = RowsRecord.of(batch)
+        end = Location(batch.end, record.end_gtid)
+        return rows_of(log, self.known[record.xid], batch.begin, end, 0, self.source)
 
 
 def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestamp: int, source: str) -> Rows:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
+from unshard.sync.batch_record import RowsRecord
 from unshard.sync.follow import Ddl, Log, Rows, coalesced, next_work
 from unshard.target.receipts import OpenBatch
 
@@ -14,12 +15,12 @@ WHOLE = 1 << 62
 
 def rows_end(batch: OpenBatch) -> Position:
     """The end of what the log has to hold for an open batch of rows."""
-    return Position(batch.begin.file, max(stretch[2] for stretch in batch.plan["ranges"]))
+    return Position(batch.begin.file, max(one.end for one in RowsRecord.of(batch).ranges))
 
 
 def rows_again(log: Log, batch: OpenBatch, source: str) -> Rows:
     """The rows of an open batch. Raises SyncError SYNC-008 where the log has something else there."""
-    begin = Position(batch.begin.file, batch.plan["ranges"][0][1])
+    begin = Position(batch.begin.file, RowsRecord.of(batch).ranges[0].start)
     work = next_work(log, Location(begin), rows_end(batch), WHOLE, source)
     if not isinstance(work, Rows) or work.end.position != batch.end:
         raise _differs(batch, source)
@@ -30,8 +31,9 @@ def rows_again(log: Log, batch: OpenBatch, source: str) -> Rows:
 def stretches_again(log: Log, batch: OpenBatch, source: str) -> list[Rows]:
     """The same for a batch with statements between its rows: its stretches, in their order; at least one."""
     found: list[Rows] = []
-    file = batch.plan["ranges"][0][0]
-    for start, end in coalesced((start, end) for _, start, end in batch.plan["ranges"]):
+    ranges = RowsRecord.of(batch).ranges
+    file = ranges[0].file
+    for start, end in coalesced((one.start, one.end) for one in ranges):
         work = next_work(log, Location(Position(file, start)), Position(file, end), WHOLE, source)
         if not isinstance(work, Rows) or work.end.position != Position(file, end):
             raise _differs(batch, source)

@@ -22,6 +22,7 @@ from unshard.model.position import Location
 from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.batch_record import RowsRecord, record_of
 from unshard.sync.follow import Log, Rows, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.groups import ShardingGroups
@@ -99,7 +100,7 @@ class Resyncer:
         plan = self.moved.without(leave_out(plan, rows, operators, journal, self._held(after)))
         refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
         if exact:
-            form = {**plan.to_json(), "xid": rows.xid, "group": [group.target.schema, group.target.table]}
+            form = record_of(plan, rows.xid, group.target)
             journal.open(Location(rows.begin), rows.end, form, plan.shape.partitions)
             self._close(plan, rows, after)
         else:
@@ -112,17 +113,19 @@ class Resyncer:
 
         Raises SyncError SYNC-008 where the log, or a table, is not what it was.
         """
-        group = self.groups.keeper.group(TableName(*batch.plan["group"]))
+        kept = RowsRecord.of(batch)
+        assert kept.group is not None
+        group = self.groups.keeper.group(kept.group)
         resync = group.resync(self.standing.at)
         found = self._found_again(batch, log, resync, group) if resync is not None else None
         if resync is None or found is None:
             raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
         rows = found.rows
-        tables = as_kept(self._tables(found, resync), batch.plan)
+        tables = as_kept(self._tables(found, resync), kept)
         journal = self.standing.journal
-        plan = self.planner.plan_again(rows, tables, journal.epoch, batch.batch_id, batch.plan)
+        plan = self.planner.plan_again(rows, tables, journal.epoch, batch.batch_id, kept)
         after = group.resynced(rows.end, self.standing.at)
-        plan = take_up(plan, rows, operators, batch.plan, journal, self._held(after))
+        plan = take_up(plan, rows, operators, batch, journal, self._held(after))
         self._close(plan, rows, after)
 
     def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[Found | None, ShardingGroup]:

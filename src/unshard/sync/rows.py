@@ -11,6 +11,7 @@ from unshard.log import fields, logger
 from unshard.model.position import Location
 from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
+from unshard.sync.batch_record import RowsRecord, record_of
 from unshard.sync.flow import Flow
 from unshard.sync.follow import Complete, Log, Rows
 from unshard.sync.forbidden import refuse_forbidden
@@ -50,7 +51,7 @@ class RowBatches:
             refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
             if standing.delivery.exactly_once:
                 begin = Location(work.begin, standing.at.gtid)
-                journal.open(begin, work.end, {**plan.to_json(), "xid": work.xid}, plan.shape.partitions)
+                journal.open(begin, work.end, record_of(plan, work.xid), plan.shape.partitions)
                 self._run(plan, work)
             else:
                 self._run_at_least_once(replace(plan, receipts=False), work)
@@ -87,10 +88,11 @@ class RowBatches:
 
     def again(self, batch: OpenBatch, work: Rows) -> None:
         """Bring that batch to its end, by the same plan."""
-        tables = as_kept(self._tables(work), batch.plan)
+        kept = RowsRecord.of(batch)
+        tables = as_kept(self._tables(work), kept)
         journal = self.standing.journal
-        plan = self.planner.plan_again(work, tables, journal.epoch, batch.batch_id, batch.plan)
-        self._run(take_up(plan, work, self.operators, batch.plan, journal, self.rules.held), work)
+        plan = self.planner.plan_again(work, tables, journal.epoch, batch.batch_id, kept)
+        self._run(take_up(plan, work, self.operators, batch, journal, self.rules.held), work)
         self.prepared.known.pop(work.xid, None)
         self.standing.arrive(work.end)
 

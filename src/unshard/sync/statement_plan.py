@@ -2,6 +2,7 @@
 
 | key | there | what |
 |---|---|---|
+| `version` | from 2 on | the version of this form (`model.stored_form`) |
 | `kind` | always | `ddl` |
 | `intent` | always | what is run, and how much of it is done |
 | `changes` | always | `changes` of the plan: schema, table and structure, null where it is gone |
@@ -15,14 +16,16 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.ddl.intent import Intent
 from unshard.ddl.online import Kept, Records
 from unshard.ddl.tracker import Changes
+from unshard.errors import Where
 from unshard.model.position import Location
-from unshard.model.table import Table, TableName
+from unshard.model.stored_form import stamped, version_of
+from unshard.model.table import Table, TableName, name_form, name_of
 from unshard.sync.passing import Passing
 from unshard.target.receipts import OpenBatch
 
@@ -49,27 +52,32 @@ class StatementPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, the module's table; `of` reads it back."""
-        form: dict[str, Any] = {
-            "kind": KIND,
-            "intent": self.intent.to_dict(),
-            "changes": _changes_form(self.changes),
-            "end_gtid": self.end.gtid,
-        }
+        form = stamped(
+            {
+                "kind": KIND,
+                "intent": self.intent.to_dict(),
+                "changes": _changes_form(self.changes),
+                "end_gtid": self.end.gtid,
+            }
+        )
         if self.online:
-            form["online"] = [[*astuple(ghost), [one.to_dict() for one in kept]] for ghost, kept in self.online.items()]
+            form["online"] = [
+                [*name_form(ghost), [one.to_dict() for one in kept]] for ghost, kept in self.online.items()
+            ]
         if self.operator is not None:
             form["operator"] = self.operator
         if self.passing is not None:
             form["passing"] = self.passing.to_dict()
         if self.group is not None:
-            form["group"] = [*astuple(self.group)]
+            form["group"] = name_form(self.group)
         if self.handed_on:
             form["handed_on"] = True
         return form
 
     @classmethod
     def of(cls, batch: OpenBatch) -> StatementPlan:
-        """The plan of an open batch; its `kind` is `KIND`."""
+        """The plan of an open batch; its `kind` is `KIND`. Raises SyncError SYNC-075 for one of a later version."""
+        version_of(batch.plan, "the open batch", Where(position=f"{batch.begin} to {batch.end}"))
         form, end = batch.plan, Location(batch.end, batch.plan["end_gtid"])
         changes = _changes_of(form["changes"])
         online = form.get("online", [])
@@ -80,13 +88,13 @@ class StatementPlan:
             {TableName(schema, table): tuple(map(Kept.from_dict, kept)) for schema, table, kept in online},
             form.get("operator"),
             Passing.from_dict(form["passing"], changes, end) if "passing" in form else None,
-            TableName(*form["group"]) if "group" in form else None,
+            name_of(form["group"]) if "group" in form else None,
             "handed_on" in form,
         )
 
 
 def _changes_form(changes: Changes) -> list[list[Any]]:
-    return [[*astuple(name), table.to_dict() if table else None] for name, table in changes.items()]
+    return [[*name_form(name), table.to_dict() if table else None] for name, table in changes.items()]
 
 
 def _changes_of(form: list[list[Any]]) -> Changes:

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from unshard.errors import Where
 from unshard.model.position import Location, Position
+from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import Table, TableName
 from unshard.target.meta import MetaTables
 
@@ -79,6 +81,7 @@ def load_checkpoint(connection: Any, meta: MetaTables, source: str, *, tables_to
     for schema, table, is_global, *place, info in found:
         at, exit_at = _location(*place[:3]), _location(*place[3:])
         form = json.loads(info) or {}
+        version_of(form, "the checkpoint", Where(source))
         if not is_global:
             ours = Table.from_dict(form) if "columns" in form else None
             tables[TableName(schema, table)] = TableCheckpoint(ours, at)
@@ -111,7 +114,9 @@ def save_checkpoint(
     if held is not None:
         mark["at"] = _place(location)
     exit_at = exit_point.location if exit_point is not None else None
-    cursor.execute(statement, (source, "", "", True, *_place(held or location), *_place(exit_at), json.dumps(mark)))
+    cursor.execute(
+        statement, (source, "", "", True, *_place(held or location), *_place(exit_at), json.dumps(stamped(mark)))
+    )
     gone = [(source, name.schema, name.table) for name, state in changed.items() if state.table is None]
     kept: Iterator[tuple[Any, ...]] = (  # made as they are sent: nothing silent for long is in a transaction
         (source, name.schema, name.table, False, *_place(state.location), *_place(None), _form(state.table))
@@ -125,7 +130,7 @@ def save_checkpoint(
 
 
 def _form(table: Table) -> str:
-    return json.dumps(table.to_dict())
+    return json.dumps(stamped(table.to_dict()))
 
 
 def _location(name: str | None, offset: int | None, gtid: str | None) -> Location | None:

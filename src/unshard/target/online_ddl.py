@@ -11,6 +11,7 @@ from typing import Any
 
 from unshard.ddl.context import Context
 from unshard.ddl.online import Kept, Records
+from unshard.model.stored_form import stamped, version_of
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 
@@ -39,11 +40,12 @@ def save_records(cursor: Any, meta: MetaTables, source: str, changes: Records) -
         }
         cursor.execute(
             f"REPLACE INTO {meta.online_ddl} (id, ghost_schema, ghost_table, ddls) VALUES (%s, %s, %s, %s)",
-            (*key, json.dumps(form)),
+            (*key, json.dumps(stamped(form))),
         )
 
 
 def _kept(schema: str, form: Any) -> tuple[Kept, ...]:
+    version_of(form, "what was run on a ghost table of online DDL")
     if "kept" in form:
         return tuple(Kept.from_dict(one) for one in form["kept"])
     return tuple(Kept(sql, Context(schema)) for sql in form["ddls"])

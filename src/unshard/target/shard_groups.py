@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from unshard.model.table import TableName
+from unshard.errors import Where
+from unshard.model.stored_form import stamped, version_of
+from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.gone import Gone
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
@@ -31,11 +33,12 @@ def load_groups(connection: Any, meta: MetaTables, source: str) -> ShardingGroup
     heads: dict[TableName, tuple[int, bool, tuple[Gone, ...]]] = {}
     for _, index, is_global, data in found:
         form = json.loads(data)
-        target = TableName(*form["target"])
+        version_of(form, "the record of a sharding group", Where(source))
+        target = name_of(form["target"])
         if is_global:
             heads[target] = int(index), form["reported"], tuple(map(Gone.from_dict, form.get("gone", ())))
         else:
-            tables.setdefault(target, {})[TableName(*form["table"])] = TableState.from_dict(form["state"])
+            tables.setdefault(target, {})[name_of(form["table"])] = TableState.from_dict(form["state"])
     groups = {target: ShardingGroup(source, target, tables.get(target, {}), *head) for target, head in heads.items()}
     return ShardingGroupKeeper(source, groups)
 
@@ -50,7 +53,7 @@ def held_tables(connection: Any, meta: MetaTables, target: TableName) -> tuple[t
         )
         rows = [(source, json.loads(data)) for source, data in cursor.fetchall()]
     held = ((source, form) for source, form in rows if not TableState.from_dict(form["state"]).idle)
-    return tuple((source, TableName(*form["table"])) for source, form in held)
+    return tuple((source, name_of(form["table"])) for source, form in held)
 
 
 def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, after: ShardingGroup) -> None:
@@ -60,16 +63,16 @@ def save_group(cursor: Any, meta: MetaTables, before: ShardingGroup | None, afte
         cursor.execute(f"DELETE FROM {meta.sharding_meta} WHERE source_id = %s AND target_table_id = %s", key)
         return
     known = before.tables if before is not None and before.unresolved else {}
-    target = [after.target.schema, after.target.table]
+    target = name_form(after.target)
     head = {"target": target, "reported": after.reported, "gone": [one.to_dict() for one in after.gone]}
 
     def rows() -> Iterator[tuple[Any, ...]]:
         """Made as they are sent: a transaction must not be silent for long."""
-        yield (*key, "", after.resolved, True, json.dumps(head))
+        yield (*key, "", after.resolved, True, json.dumps(stamped(head)))
         for table, state in after.tables.items():
             if known.get(table) != state:
-                form = {"target": target, "table": [table.schema, table.table], "state": state.to_dict()}
-                yield (*key, _id(table), after.resolved, False, json.dumps(form))
+                form = {"target": target, "table": name_form(table), "state": state.to_dict()}
+                yield (*key, _id(table), after.resolved, False, json.dumps(stamped(form)))
 
     cursor.executemany(
         f"INSERT INTO {meta.sharding_meta} ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s)"

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from unshard.errors import DdlError, Where
+from unshard.model.stored_form import stamped
 from unshard.model.table import Table, TableName
 from unshard.target.checkpoint import load_checkpoint
 from unshard.target.meta import MetaTables
@@ -34,7 +35,7 @@ def set_structure(connection: Any, meta: MetaTables, source: str, name: TableNam
         if table is None:
             cursor.execute(f"DELETE FROM {meta.checkpoint} WHERE {where}", key)
         else:
-            info = json.dumps(table.to_dict())
+            info = json.dumps(stamped(table.to_dict()))
             cursor.execute(
                 f"INSERT INTO {meta.checkpoint} (id, cp_schema, cp_table, binlog_name, binlog_pos, binlog_gtid,"
                 " table_info, is_global) VALUES (%s, %s, %s, '', 0, '', %s, FALSE)"

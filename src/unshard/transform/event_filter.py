@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +58,10 @@ class EventRowFilter:
 
     rule: str
     events: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `RowFilter.to_dict`."""
+        return {"rule": self.rule, "events": self.events}
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         ops = [int(op) for event in self.events for op in _IMAGES[event]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +11,15 @@ from unshard.model.table import Table
 
 
 class RowFilter(Protocol):
-    """One rule, as it concerns one source table. Frozen, picklable, pure; its `repr` tells all that decides."""
+    """One rule, as it concerns one source table. Frozen, picklable, pure."""
 
     @property
     def rule(self) -> str:
         """The name that the ledger counts under: section and rule, such as `filters.no-delete`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that decides, JSON-ready. Digests of open batches are made of it (`sync.batch_record`): a form that
+        changes takes another version."""
 
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         """A bool for each image: whether its change is left out; both images of an UPDATE get the same answer.

@@ -56,6 +56,11 @@ class ExpressionFilter:
     expressions: tuple[tuple[Op, str], ...]
     moments: tuple[tuple[str, str | None], ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        """As `RowFilter.to_dict`."""
+        asked = [[int(op), text] for op, text in self.expressions]
+        return {"rule": self.rule, "expressions": asked, "moments": self.moments}
+
     def dropped(self, table: Table, images: pa.RecordBatch, absent: frozenset[str]) -> np.ndarray:
         """As `RowFilter.dropped`. Raises SyncError SYNC-019 for an image without a column of its expression."""
         ops = images.column(0).to_numpy(zero_copy_only=False)

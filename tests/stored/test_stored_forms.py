@@ -1,0 +1,130 @@
+"""What is stored in targets and dumps: read back as it was, and records of version 1 are read as that version meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stored_values as stored
+from unshard.binlog.extent import EndOfData, Extent
+from unshard.ddl.online import Kept
+from unshard.dump.metadata import Record
+from unshard.errors import SyncError
+from unshard.model.stored_form import VERSION
+from unshard.model.table import Table
+from unshard.shard.gone import Gone
+from unshard.shard.group import TableState
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.sync.batch import Shape
+from unshard.sync.batch_record import RowsRecord, StoredRange, digest, digests, record_of
+from unshard.sync.follow import Rows
+from unshard.sync.plan import Planner
+from unshard.sync.statement_plan import StatementPlan
+from unshard.transform.row_filter import RowFilter
+
+SAMPLES = Path(__file__).parent / "version_1"
+FILTERS = stored.TABLE_PLAN.filters
+END = {"end_gtid": stored.LATER.gtid}
+
+
+def sample(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SAMPLES / f"{name}.json").read_text())
+    return found
+
+
+def through_json(form: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(form))
+    return found
+
+
+VALUES: dict[str, Any] = {
+    "table": stored.TABLE,
+    "kept": stored.STATEMENT.online[stored.GHOST][0],
+    "table_state": stored.STATE,
+    "gone": stored.GONE,
+    "dumped_table": stored.RECORD,
+    "locks": stored.KEEPER,
+    "statement": stored.STATEMENT,
+}
+READERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "table": Table.from_dict,
+    "kept": Kept.from_dict,
+    "table_state": TableState.from_dict,
+    "gone": Gone.from_dict,
+    "dumped_table": Record.from_dict,
+    "locks": lambda form: LockKeeper.from_dict("task", stored.MERGED, {"three"}, form),
+    "statement": lambda form: StatementPlan.of(stored.open_batch(form)),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_record_of_today_and_one_of_version_1_are_read_as_the_same_value(name: str) -> None:
+    value, read = VALUES[name], READERS[name]
+    assert read(through_json(value.to_dict())) == value
+    assert read(sample(name)) == value
+
+
+def test_a_batch_of_rows_is_read_back() -> None:
+    form = through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
+    now, before = RowsRecord.of(stored.open_batch(form)), RowsRecord.of(stored.open_batch(sample("rows")))
+    assert now == RowsRecord(
+        VERSION,
+        (StoredRange("bin.000003", 400, 900),),
+        stored.BATCH.shape,
+        digests(stored.BATCH),
+        True,
+        stored.LATER.gtid,
+        ((9, 9),),
+        (7,),
+        ((3, 4),),
+        stored.BATCH.stages,
+        "x-1",
+        stored.MERGED,
+    )
+    assert before == replace(now, version=1, digests=digests(stored.BATCH, 1))
+    assert before.digests == sample("rows")["tables"]
+
+
+def test_digests_do_not_change_from_one_release_to_the_next() -> None:
+    """A batch that is open while Unshard is upgraded is planned again and compared by them."""
+    assert digest(stored.TABLE_PLAN, 1) == "a463e57ca3e29cfc"
+    assert digest(stored.TABLE_PLAN) == "dbcda1966fb95fdd"
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [((), "d61feba491885123"), (FILTERS[2:3], "6f66e2138ab74988"), (FILTERS[3:], "49b00e37824b6ae4")],
+)
+def test_the_digest_of_version_1_with_few_rules(filters: tuple[RowFilter, ...], expected: str) -> None:
+    """As the first releases computed it."""
+    assert digest(replace(stored.TABLE_PLAN, filters=filters, constants=(), mapping=None), 1) == expected
+
+
+def test_a_record_of_a_later_version_is_refused() -> None:
+    for form in (record_of(stored.BATCH) | END, stored.STATEMENT.to_dict()):
+        batch = stored.open_batch({**form, "version": VERSION + 1})
+        with pytest.raises(SyncError) as refused:
+            RowsRecord.of(batch) if form["kind"] == "rows" else StatementPlan.of(batch)
+        assert refused.value.code == "SYNC-075"
+        assert "the open batch" in str(refused.value) and "bin.000003:400" in str(refused.value)
+    with pytest.raises(SyncError, match="SYNC-075"):
+        LockKeeper.from_dict("task", stored.MERGED, (), {**stored.KEEPER.to_dict(), "version": VERSION + 1})
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int) -> None:
+    """With the shape on record, which is not the planner's own any more; other rules are refused."""
+    extent = Extent(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
+    work = Rows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, extent)
+    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, Shape(9, 9), 2)
+    form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
+    record = RowsRecord.of(stored.open_batch(form | {"safe": False}))
+    plan = planner.plan_again(work, (stored.TABLE_PLAN,), 6, 9, record)
+    assert (plan.shape, plan.ranges[0].start, plan.ranges[0].end) == (stored.BATCH.shape, 400, 900)
+    with pytest.raises(SyncError, match="SYNC-008"):
+        planner.plan_again(work, (replace(stored.TABLE_PLAN, filters=()),), 6, 9, record)
