@@ -18,9 +18,13 @@ def no_key(table: str, place: str = "s1", column: str = "id") -> Found:
 
 def test_findings_that_differ_in_their_tables_alone_are_one() -> None:
     (group,) = grouped([no_key("a.t"), no_key("a.u"), no_key("b.t")])
-    assert group.head == "keys (s1): table TABLE has no key"
-    assert group.mend == "ALTER TABLE TABLE ADD PRIMARY KEY (id);"
-    assert group.tables == ("a.t", "a.u", "b.t")
+    assert group.head == "keys (s1): table a.t has no key"
+    assert group.mend == "ALTER TABLE `a`.`t` ADD PRIMARY KEY (id);"
+    assert group.others == ("a.u", "b.t")
+    assert group.line == (
+        "keys (s1): table a.t has no key. What to do: ALTER TABLE `a`.`t` ADD PRIMARY KEY (id);"
+        " The same holds for 2 more tables: a.u, b.t"
+    )
 
 
 def test_what_is_mended_otherwise_stands_by_itself_and_names_its_table() -> None:
@@ -45,9 +49,9 @@ def test_a_terminal_shows_one_block_for_all_tables() -> None:
     for part in rendered("check-task", {"result": True, "results": results, "summary": summary}):
         console.print(part, markup=False)
     assert text.getvalue().splitlines() == [
-        "warn keys (s1): table TABLE has no key",
-        "  ALTER TABLE TABLE ADD PRIMARY KEY (id);",
-        "  TABLE: a.t, a.u",
+        "warn keys (s1): table a.t has no key",
+        "  ALTER TABLE `a`.`t` ADD PRIMARY KEY (id);",
+        "  The same holds for one more table: a.u",
         "",
         "0 of 2 fine, 2 warned, 0 failed",
     ]

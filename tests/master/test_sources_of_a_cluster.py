@@ -294,7 +294,7 @@ def test_a_source_is_not_led_to_the_server_of_another_one_of_its_task(rig: Rig) 
     rig.report = Report((Result("same upstream checker", "", (Finding("fail", "a and b are one", "correct it"),)),))
     with refused("CLUSTER-016") as raised:
         rig.master.update_source(UpdateSource(config=text))
-    assert raised.value.cause == "task t: a and b are one. Mend: correct it"
+    assert raised.value.cause == "task t: a and b are one. What to do: correct it"
     assert rig.moves == [("t", "127.0.0.1:3307", "b")]
     assert rig.master.update_source(UpdateSource(config=source_text("a").replace("pass word", "another one")))["result"]
     rig.report = Report(())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-_TABLE = "TABLE"
+_TABLE = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,30 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What is wrong and what mends it, told once. `tables` are empty where the texts name the one table themselves."""
+    """What is wrong and what mends it, told once for the first table; `others` are the tables with the same lack."""
 
     severity: str
     head: str
     mend: str
-    tables: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def also(self) -> str:
+        """A sentence that names the other tables, nothing where there are none."""
+        if not self.others:
+            return ""
+        count = "one more table" if len(self.others) == 1 else f"{len(self.others)} more tables"
+        return f"The same holds for {count}: {', '.join(self.others)}"
 
     @property
     def line(self) -> str:
         """All of it in one line."""
-        tables = f" TABLE: {', '.join(self.tables)}" if self.tables else ""
-        return f"{self.head}. Mend: {self.mend}{tables}"
+        parts = (self.head, f"What to do: {self.mend}" if self.mend else "", self.also)
+        return " ".join(part if part.endswith((".", ";")) else f"{part}." for part in parts if part).rstrip(".")
 
 
 def grouped(found: Iterable[Found]) -> list[Group]:
-    """Groups in the order of their first findings. Texts of several tables have the word TABLE for each one's name."""
+    """Groups in the order of their first findings. Findings of a group differ in nothing but the table's name."""
     alike: dict[tuple[str, ...], list[Found]] = {}
     for one in found:
         texts = (_without(one.text, one.table), _without(one.mend, one.table))
@@ -52,15 +60,12 @@ def grouped(found: Iterable[Found]) -> list[Group]:
 
 def _group(among: list[Found]) -> Group:
     first = among[0]
-    tables = tuple(dict.fromkeys(one.table for one in among))
-    if len(tables) == 1:
-        return Group(first.severity, first.head, first.mend)
-    shared = replace(first, text=_without(first.text, first.table), mend=_without(first.mend, first.table))
-    return Group(shared.severity, shared.head, shared.mend, tables)
+    _, *others = dict.fromkeys(one.table for one in among)
+    return Group(first.severity, first.head, first.mend, tuple(others))
 
 
 def _without(text: str, table: str) -> str:
-    """A text with the word TABLE for the table's name, as it stands and as SQL quotes it."""
+    """A text with a word that is no name in place of the table's, as it stands and as SQL quotes it."""
     if not table:
         return text
     schema, _, name = table.partition(".")

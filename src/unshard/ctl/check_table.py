@@ -17,9 +17,7 @@ def check_rows(answer: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Each lack over the width of the terminal with what mends it and its tables, then how many there are."""
     for group in grouped(_found(answer)):
         yield Text(group.severity, STYLES.get(group.severity, "none")).append(f" {group.head}", "none")
-        below = [group.mend] if group.mend else []
-        below += [f"TABLE: {', '.join(group.tables)}"] if group.tables else []
-        if below:
+        if below := [text for text in (group.mend, group.also) if text]:
             yield "".join(f"  {line}\n" for line in below)
     counts = answer.get("summary")
     if counts is None:

@@ -104,8 +104,8 @@ CONFIG: dict[str, Entry] = {
 CHECK: dict[str, Entry] = {
     "CHECK-001": Entry(
         "{count} check(s) before the start failed; nothing was begun",
-        "run what stands behind `Mend:`, then start again; a check that does not matter to you can be left out by its"
-        " name under `ignore-checking-items` (docs/reference/checks.md)",
+        "do for each check what stands after `What to do:`, then start again; to leave out a check that does not matter"
+        " to you, write its name under `ignore-checking-items` (docs/reference/checks.md)",
     ),
 }
 

@@ -167,7 +167,7 @@ class Updates:
                 config = plan_subtask(task, new)
                 report = self._moved(task, config, others_of(state, task, [config]))
                 for _, finding in report.findings("fail"):
-                    yield f"task {row.task}: {finding.short_error}. Mend: {finding.instruction}"
+                    yield f"task {row.task}: {finding.short_error}. What to do: {finding.instruction}"
 
     def _at_work(self, rows: Sequence[SubtaskRow]) -> list[str]:
         """Those that run on by a file which nobody can compare with a new one."""
