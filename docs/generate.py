@@ -45,9 +45,9 @@ _CLI_HEAD = """# The command line
 | exit code | means |
 |---|---|
 | 0 | done, or stopped by Ctrl-C or SIGTERM with everything in hand finished |
-| 1 | an error; its code, place, cause and remedy stand on stderr (see [Error codes](errors.md)) |
+| 1 | an error; stderr has its code, place and cause, and what to do (see [Error codes](errors.md)) |
 | 2 | wrong use; nothing was started |
-| 130 | the demo was interrupted |
+| 130 | broken off: the demo by Ctrl-C, a run by a second Ctrl-C; the next start finishes the open batch |
 """
 
 

@@ -81,7 +81,7 @@ def test_a_failure_is_exit_code_1_and_blocks_a_run(files: TaskFiles, changed_sou
     assert set(result["errors"][0]) == {"severity", "short_error", "self", "other", "instruction"}
     run = unshard(own, "run")
     assert run.returncode == 1
-    assert run.stderr.startswith("CHECK-001")
+    assert "ERROR CHECK-001" in run.stderr
     assert result["errors"][0]["instruction"] in run.stderr
     assert not run.stdout.count("sync")
     assert files.target.query("SHOW DATABASES LIKE %s", (files.meta,)) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from unshard.cli.printer import unstamped
 from unshard.load.checkpoint import FINISHED, LoadTables
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
@@ -72,7 +75,7 @@ def test_wrong_use_is_exit_code_2(arguments: tuple[str, ...]) -> None:
 def test_an_unreadable_task_file_is_told_without_a_traceback(tmp_path: Path) -> None:
     done = unshard("run", "no-such.yaml", "-s", "s.yaml", folder=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("CONFIG-002")
+    assert unstamped(done.stderr).startswith("CONFIG-002")
     assert "no-such.yaml" in done.stderr
     assert "what to do:" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -82,7 +85,7 @@ def test_every_problem_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "task.yaml").write_text("name: t\ntask-mode: sideways\nnonsense: 1\n")
     done = unshard("run", "task.yaml", "-s", "s.yaml", folder=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("CONFIG-001")
+    assert unstamped(done.stderr).startswith("CONFIG-001")
     for word in ("task-mode", "nonsense", "target-database", "mysql-instances"):
         assert word in done.stderr
     assert "Traceback" not in done.stderr
@@ -94,16 +97,18 @@ def test_a_source_file_that_the_task_does_not_name_is_refused(tmp_path: Path) ->
     (tmp_path / "task.yaml").write_text(TASK % ("all", "x", 1, "x"))
     done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("CONFIG-005")
+    assert unstamped(done.stderr).startswith("CONFIG-005")
 
 
 @pytest.mark.spark
 def test_a_server_that_is_down_is_an_error_with_its_address(tmp_path: Path) -> None:
     (tmp_path / "source.yaml").write_text(SOURCE % 1)
     (tmp_path / "task.yaml").write_text(TASK % ("all", "x", 1, "x"))
-    done = unshard("run", "task.yaml", "-s", "source.yaml", folder=tmp_path)
+    done = unshard("run", "task.yaml", "-s", "source.yaml", "--json-status", folder=tmp_path)
     assert done.returncode == 1
     assert "127.0.0.1:1 as root" in done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert (last["state"], last["exit_code"], last["error"]["code"]) == ("failed", 1, "TARGET-001")
     assert "Traceback" not in done.stderr
     asked = unshard("ctl", "query-status", folder=tmp_path)
     assert asked.returncode == 1 and asked.stderr.startswith("CLUSTER-098")
@@ -125,9 +130,15 @@ def test_a_full_copy_that_forgets_an_earlier_one_ends_by_itself_with_0(
         earlier = LoadTables(f"meta_{schema}", "app", "s")
         earlier.create(connection)
         earlier.write_status(connection, FINISHED)
-    done = unshard("run", "task.yaml", "-s", "source.yaml", "--remove-meta", folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "finished"
+    done = unshard("run", "task.yaml", "-s", "source.yaml", "--remove-meta", "--json-status", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert unstamped(lines[-1]) == "finished"
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (INFO|WARN) +[^\x00-\x1f]+$", line) for line in lines)
+    first, *_, last = map(json.loads, done.stdout.splitlines())
+    assert (first["version"], first["task"], first["state"]) == (1, "app", "starting")
+    assert (last["state"], last["exit_code"], last["error"]) == ("finished", 0, None)
+    assert [(one["source"], one["unit"]) for one in last["sources"]] == [("s", "finished")]
     assert target_server.query(f"SELECT id FROM {schema}.t") == [(7,)]
 
 
@@ -176,12 +187,12 @@ def test_a_signal_to_all_of_its_processes_ends_it_with_0_from_the_first_line_on(
         said = []
         for line in child.stdout:
             said.append(line)
-            if line.startswith(line_before):
+            if unstamped(line).startswith(line_before):
                 break
         os.killpg(child.pid, number)
         rest = child.stdout.read()
         assert child.wait(90) == 0, "".join(said) + rest
-        assert rest.splitlines()[-1] == "stopped; the same command goes on from here"
+        assert unstamped(rest.splitlines()[-1]) == "stopped; the same command goes on from here"
         logs = [path.read_text() for path in tmp_path.glob("*.log") if not path.name.endswith(".spark.log")]
         assert logs and "Traceback" not in "".join([*logs, rest])
     finally:

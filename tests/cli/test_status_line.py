@@ -13,6 +13,7 @@ from rich.console import Console
 
 from unshard.api.status import UnresolvedGroup
 from unshard.cli.display import line, render, show
+from unshard.cli.printer import Printer, unstamped
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
@@ -34,8 +35,8 @@ def told_by(*readings: SubtaskStatus) -> list[str]:
         return [found or RELAY]
 
     with patch("unshard.cli.display.REFRESH_SECONDS", 0):
-        show(Console(file=out), now, ended)
-    return out.getvalue().splitlines()
+        show(Printer(Console(file=out)), now, ended)
+    return [unstamped(text) for text in out.getvalue().splitlines()]
 
 
 def shown(meter: Meter, sighting: Sighting | None) -> str:

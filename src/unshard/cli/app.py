@@ -47,6 +47,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Copy, follow and merge sharded MySQL and MariaDB tables into one target, exactly once.",
+    epilog="Exit code 0: done. 1: an error; its text is on stderr. 2: wrong use. 130: broken off by Ctrl-C.",
 )
 
 
@@ -104,6 +105,10 @@ def run(
     log_format: Annotated[LineForm, typer.Option("--log-format", help="Form of a log line.")] = LineForm.JSON,
     redact: Redact = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    json_status: Annotated[
+        bool,
+        typer.Option("--json-status", help="Status to stdout, a line of JSON a second; the rest to stderr."),
+    ] = False,
 ) -> None:
     """Run a task in this process: dump, load, then follow the binlog until Ctrl-C.
 
@@ -111,22 +116,31 @@ def run(
     --no-auto-resume it ends there.
 
     Ctrl-C finishes the batch in hand and stops; one that takes too long is left to the next start. The same command
-    goes on from there. Exit code 0: done or stopped
-    by hand, 1: an error, told on the terminal, 2: wrong use.
+    goes on from there.
+
+    In a file or a pipe each line begins with its time (UTC) and its level: INFO, WARN or ERROR.
+
+    Exit code 0: finished, or stopped by Ctrl-C, SIGTERM or `unshard ctl stop-task`. 1: an error; its text is on stderr.
+    2: wrong use; nothing was started. 130: broken off by a second Ctrl-C; the next start finishes the batch.
     """
     with loading():
+        from unshard.cli.printer import Printer, error_text
         from unshard.config.files import load_files
-    files = guarded(lambda: load_files(task, source))  # a mistake in them is told before the rest is loaded
+    on_stderr = partial(error_text, stream=sys.stderr)
+    files = guarded(lambda: load_files(task, source), on_stderr)  # a mistake in them is told before the rest is loaded
     with loading():
         from rich.console import Console
 
+        from unshard.cli.json_status import JsonStatus
         from unshard.cli.run import run_task
         from unshard.log import LogSettings
 
     how = LogSettings(None, log_level.value, log_format.value, redact)
     begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
-    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how)
-    guarded(lambda: with_what(files, log, Console(quiet=quiet), wait))
+    shown = JsonStatus(sys.stdout, files.task.name, redact) if json_status else None
+    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how, status=shown)
+    printer = Printer(Console(quiet=quiet, stderr=json_status))
+    guarded(lambda: with_what(files, log, printer, wait), on_stderr)
 
 
 @app.command()

@@ -9,12 +9,13 @@ from dataclasses import replace
 from datetime import datetime
 from threading import Event
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from unshard.cli.printer import Level, Printer
 from unshard.model.progress import Progress
 from unshard.model.size import size_text
 from unshard.sync.ledger import Entry
@@ -26,53 +27,62 @@ PLAIN_SECONDS = 5.0
 MOST_TABLES = 3
 
 Readings = Callable[[], Sequence[SubtaskStatus]]
+Seen = Callable[[Sequence[SubtaskStatus]], None]
+_Lasting = tuple[str, str | FailOver | datetime]
 
 
-def show(console: Console, readings: Readings, ended: Event) -> None:
-    """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller."""
-    told: set[tuple[str, str | FailOver | datetime]] = set()
-    if console.is_terminal:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+def show(printer: Printer, readings: Readings, ended: Event, seen: Seen | None = None) -> None:
+    """Show the readings until `ended` is set. Runs in the main thread; a KeyboardInterrupt goes to the caller.
+
+    Where `seen` is given, it gets each reading, and only the lines that stay are printed.
+    """
+    told: set[_Lasting] = set()
+    if seen is not None:
+        while not ended.wait(REFRESH_SECONDS):
+            now = readings()
+            _tell_once(printer, now, told)
+            seen(now)
+        return
+    if printer.is_terminal:
+        with Live(console=printer.console, auto_refresh=False, transient=True) as live:
             while not ended.wait(REFRESH_SECONDS):
                 now = readings()
-                _tell_once(live.console, now, told)
+                _tell_once(printer, now, told)
                 live.update(render(now), refresh=True)
         return
     last: list[str] = []
     due = 0.0
     while not ended.wait(REFRESH_SECONDS):
         now = readings()
-        _tell_once(console, now, told)
+        _tell_once(printer, now, told)
         lines = [line(reading) for reading in now]
         changed = [text.split("  ")[:2] for text in lines] != [text.split("  ")[:2] for text in last]
         if changed or time.monotonic() >= due:
-            for text in lines:
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            for text, reading in zip(lines, now, strict=True):
+                printer.tell(text, "INFO" if reading.waits is None else "WARN")
             last, due = lines, time.monotonic() + PLAIN_SECONDS
 
 
-def _tell_once(
-    console: Console, readings: Sequence[SubtaskStatus], told: set[tuple[str, str | FailOver | datetime]]
-) -> None:
+def _tell_once(printer: Printer, readings: Sequence[SubtaskStatus], told: set[_Lasting]) -> None:
     """A line that stays for each dump and load that is over, each fail-over and each wait; `told` have theirs."""
-    for what, text in _lasting(readings):
+    for what, level, text in _lasting(readings):
         if what not in told:
             told.add(what)
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            printer.tell(text, level)
 
 
-def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[tuple[str, str | FailOver | datetime], str]]:
-    """What has a line that stays, and the line."""
+def _lasting(readings: Sequence[SubtaskStatus]) -> Iterator[tuple[_Lasting, Level, str]]:
+    """What has a line that stays, and the line with its level."""
     for reading in readings:
         for copy in reading.copied:
             earlier = copy.progress is not None and _is_of_earlier_runs(copy.progress)
             how = "done by an earlier run" if earlier else f"done in {copy.unit_seconds:,.1f} s"
-            yield (copy.source, copy.unit), f"{line(_without_estimate(copy))}  {how}"
+            yield (copy.source, copy.unit), "INFO", f"{line(_without_estimate(copy))}  {how}"
         for over in reading.sync.failovers if reading.sync is not None else ():
             went = f"the source has failed over from server {over.before} to {over.now}, it goes on at {over.place}"
-            yield (reading.source, over), f"{reading.source}  {went}"
+            yield (reading.source, over), "WARN", f"{reading.source}  {went}"
         if reading.waits is not None:
-            yield (reading.source, reading.waits.since), f"{_waits(reading)}. It goes on by itself"
+            yield (reading.source, reading.waits.since), "WARN", f"{_waits(reading)}. It goes on by itself"
 
 
 def _without_estimate(over: SubtaskStatus) -> SubtaskStatus:

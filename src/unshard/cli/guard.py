@@ -10,16 +10,21 @@ import typer
 from unshard.errors import UnshardError, told_together
 
 FAILED = 1
+BROKEN_OFF = 130
+"""By a Ctrl-C that nobody heeds, as shells have it; typer ends so."""
 _T = TypeVar("_T")
 
 
-def guarded(work: Callable[[], _T]) -> _T:
-    """What a command's work returns; an UnshardError, or each of a group, is told on stderr, and exit code 1."""
+def guarded(work: Callable[[], _T], form: Callable[[str], str] = str) -> _T:
+    """What a command's work returns; an UnshardError, or each of a group, is told on stderr, and exit code 1.
+
+    `form` gives an error's text the form that stderr has it in.
+    """
     try:
         return work()
     except UnshardError as error:
-        typer.echo(str(error), err=True)
+        typer.echo(form(str(error)), err=True)
         raise typer.Exit(FAILED) from error
     except ExceptionGroup as group:
-        typer.echo(told_together(group), err=True)
+        typer.echo(form(told_together(group)), err=True)
         raise typer.Exit(FAILED) from group

@@ -6,13 +6,13 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import typer
-from rich.console import Console
 
 from unshard.checks.groups import grouped
 from unshard.checks.result import DEFAULT_LIMIT
@@ -20,6 +20,8 @@ from unshard.checks.run import check_task, found_of, require
 from unshard.cli.address_file import address_in
 from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
+from unshard.cli.json_status import JsonStatus
+from unshard.cli.printer import Printer
 from unshard.cli.run_record import recorded
 from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
@@ -44,7 +46,7 @@ ANSWER_SECONDS = 30.0
 def run_task(
     files: TaskFiles,
     log_file: Path,
-    console: Console,
+    printer: Printer,
     wait_on_stop: float = WAIT_ON_STOP_SECONDS,
     *,
     auto_resume: bool = True,
@@ -53,33 +55,35 @@ def run_task(
     yes: bool = False,
     addr: str = "127.0.0.1:0",
     log: LogSettings | None = None,
+    status: JsonStatus | None = None,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
     `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
     can write nothing from then on and stops. `reset`: the tables that it has made or filled go too (`operate.reset`),
-    once whoever sits at the terminal agrees; `yes` agrees beforehand.
+    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets how the run stands.
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
     task, configs = files.task, files.subtasks
     for notice in files.notices:
-        console.print(f"note: {notice}", markup=False, highlight=False, soft_wrap=True)
+        printer.tell(f"note: {notice}")
     configure(replace(log or LogSettings(), file=log_file))
     stop = Event()
     with (
         recorded(log_file.with_suffix(RECORD_SUFFIX), task.name, redact=log is not None and log.redact) as run,
-        _signals(stop, console) as listen,
+        status.over(stop) if status is not None else nullcontext(),
+        _signals(stop, printer) as listen,
         closing(Engine(log_file.with_suffix(".spark.log"))) as engine,
     ):
-        console.print(f"checking the target and {_count(len(configs), 'source')}", highlight=False)
+        printer.tell(f"checking the target and {_count(len(configs), 'source')}")
         if reset:
-            _reset(configs, console, asks=not yes)
-        _check(task, configs, console)
+            _reset(configs, printer, asks=not yes)
+        _check(task, configs, printer)
         if remove_meta and not stop.is_set():
             forget(configs[0])
-            _check(task, configs, console)  # now as a task that begins
+            _check(task, configs, printer)  # now as a task that begins
         if not stop.is_set():
-            console.print("starting Spark", highlight=False)
+            printer.tell("starting Spark")
             with _unless(stop):  # the same signal may have ended its JVM before it could be told to go on
                 engine.session(task.spark)
                 engine.warm()
@@ -87,9 +91,11 @@ def run_task(
         texts = Texts(files.texts[0], files.texts[1:])
         crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
-            with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), console) as address:
+            with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), printer) as address:
                 run.at(address)
-                show(console, crew.readings, crew.ended)
+                show(printer, crew.readings, crew.ended, partial(status.look, stop) if status is not None else None)
+            if status is not None:
+                status.sources = crew.readings()
             try:
                 crew.join()
             except UnshardError as error:
@@ -97,12 +103,12 @@ def run_task(
                 raise
         run.over("somebody stopped it" if stop.is_set() else "it finished")
     for source in crew.broken_off():
-        console.print(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it")
-    console.print("finished" if not stop.is_set() else "stopped; the same command goes on from here")
+        printer.tell(f"{source}: the batch in hand took over {wait_on_stop:g} s; the next start finishes it", "WARN")
+    printer.tell("finished" if not stop.is_set() else "stopped; the same command goes on from here")
 
 
 @contextmanager
-def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[str]:
+def _served(crew: Crew, addr: str, file: Path, printer: Printer) -> Iterator[str]:
     """The API of the crew's master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
     links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
     server = WebServer(master_app(crew.master, AuditLog(""), links.client, crew.samples), ListenerConfig(), addr)
@@ -110,7 +116,7 @@ def _served(crew: Crew, addr: str, file: Path, console: Console) -> Iterator[str
     try:
         crew.master.advertise(server.address)
         with address_in(file, server.address):
-            console.print(f"ctl: unshard ctl --master-addr {server.address}", highlight=False, soft_wrap=True)
+            printer.tell(f"ctl: unshard ctl --master-addr {server.address}")
             yield server.address
     finally:
         server.stop(1.0)
@@ -128,7 +134,7 @@ def _unless(stop: Event) -> Iterator[None]:
         logger("run").warning("stopped while it began", **error.to_dict())
 
 
-def _reset(configs: Sequence[SubtaskConfig], console: Console, *, asks: bool) -> None:
+def _reset(configs: Sequence[SubtaskConfig], printer: Printer, *, asks: bool) -> None:
     """Begin from nothing, by the task's records; they are shown. Raises typer.Abort where the user does not agree."""
     undone = look(configs)
     told = [
@@ -142,9 +148,9 @@ def _reset(configs: Sequence[SubtaskConfig], console: Console, *, asks: bool) ->
         f"drops the other records of task {configs[0].name} in {configs[0].meta_schema}",
     ]
     for line in told:
-        console.print(f"reset: {line}", markup=False, highlight=False, soft_wrap=True)
+        printer.tell(f"reset: {line}")
     if asks:
-        typer.confirm("Go on?", abort=True)
+        typer.confirm("Go on?", abort=True, err=True)
     undo(configs, undone)
 
 
@@ -152,20 +158,20 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], console: Console) -> None:
+def _check(task: TaskConfig, configs: Sequence[SubtaskConfig], printer: Printer) -> None:
     """The checks of `ctl check-task`: warnings are told, a failure raises CheckError."""
     report = check_task(task, configs)
     found = [found_of(result, one) for result, one in report.findings("warn")]
     groups = grouped(found)
     for group in groups[:DEFAULT_LIMIT]:
-        console.print(f"warning: {group.line}", markup=False, highlight=False, soft_wrap=True)
+        printer.tell(f"warning: {group.line}", "WARN")
     if len(groups) > DEFAULT_LIMIT:
-        console.print(f"warning: and more; `unshard ctl check-task --warn {len(found)}` shows all {len(found)}")
+        printer.tell(f"warning: and more; `unshard ctl check-task --warn {len(found)}` shows all {len(found)}", "WARN")
     require(report)
 
 
 @contextmanager
-def _signals(stop: Event, console: Console) -> Iterator[Callable[[], None]]:
+def _signals(stop: Event, printer: Printer) -> Iterator[Callable[[], None]]:
     """SIGINT, SIGTERM and SIGHUP set `stop`; a second one takes the usual effect, and loses nothing either. Gives the
     way to listen again where another handler has taken the place.
 
@@ -180,7 +186,7 @@ def _signals(stop: Event, console: Console) -> Iterator[Callable[[], None]]:
         stop.set()
         if number == signal.SIGHUP:
             _leave(terminal)
-        console.print("stopping: finishing what is in hand; once more breaks it off")
+        printer.tell("stopping: finishing what is in hand; once more breaks it off")
         signal.signal(number, signal.SIG_IGN if number == signal.SIGHUP else signal.default_int_handler)
 
     def listen() -> None:

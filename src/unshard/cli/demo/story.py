@@ -14,6 +14,7 @@ from unshard.cli.demo.proof import prove
 from unshard.cli.demo.receipts import OpenBatch, Watch
 from unshard.cli.demo.scene import Product, Scene
 from unshard.cli.demo.telling import act, say, tell_proof
+from unshard.cli.printer import unstamped
 from unshard.model.position import Position
 from unshard.testing.programs import MissingProgramError
 from unshard.testing.throwaway import ServerBootError
@@ -146,7 +147,7 @@ def _reached(watch: Watch, ends: dict[str, Position]) -> bool:
 
 
 def _child(console: Console, scene: Scene, arguments: tuple[str, ...]) -> Child:
-    return Child(arguments, scene.folder, lambda line: say(console, f"  | {line}"))
+    return Child(arguments, scene.folder, lambda line: say(console, f"  | {unstamped(line)}"))
 
 
 def _wait(for_what: str, child: Child | None, done: Callable[[], bool], pause: float = _LOOK_SECONDS) -> None:
