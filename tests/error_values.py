@@ -13,7 +13,7 @@ TABLES = {
     "in_key": "(id INT, e ENUM('a','b') NOT NULL, w VARCHAR(3), PRIMARY KEY (e, id))",
     "alone": "(e ENUM('a','b') PRIMARY KEY, w VARCHAR(3))",
     "bare": "(id INT, e ENUM('a','b'), w VARCHAR(3))",
-    "has_empty": "(id INT PRIMARY KEY, e ENUM('a',''), f ENUM('','0','b') NOT NULL, w VARCHAR(3) UNIQUE)",
+    "has_empty": "(id INT PRIMARY KEY, e ENUM('a',''), f ENUM('','0','bb') NOT NULL, w VARCHAR(3) UNIQUE)",
     "bare_empty": "(id INT, e ENUM('','b') CHARACTER SET latin1, w VARCHAR(3))",
 }
 COLUMNS = {
@@ -55,7 +55,7 @@ def carry_error_values(source: ThrowawayServer, target: ThrowawayServer, schema:
         "INSERT INTO bare VALUES (1, 'no', 'a'), (1, 'a', 'a'), (2, 'no', 'b')",
         "UPDATE bare SET w = 'c' WHERE id = 1",
         "DELETE FROM bare WHERE id = 2",
-        "INSERT INTO has_empty VALUES (1, 'no', 'no', 'a'), (2, '', '', 'b'), (3, NULL, '0', 'c'), (4, 'a', 'b', 'd')",
+        "INSERT INTO has_empty VALUES (1, 'no', 'no', 'a'), (2, '', '', 'b'), (3, NULL, '0', 'c'), (4, 'a', 'bb', 'd')",
         "UPDATE has_empty SET e = 'no', f = 'no' WHERE id = 4",
         "UPDATE has_empty SET e = '', f = '0' WHERE id = 1",
         "INSERT INTO bare_empty VALUES (1, 'no', 'a'), (1, '', 'a'), (1, NULL, 'a'), (2, 'no', 'b'), (3, '', 'b')",
