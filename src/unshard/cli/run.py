@@ -32,6 +32,7 @@ from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
 from unshard.operate.reset import look, undo
+from unshard.spark.java import check_java
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
@@ -75,6 +76,7 @@ def run_task(
         _signals(stop, printer) as listen,
         closing(Engine(log_file.with_suffix(".spark.log"))) as engine,
     ):
+        check_java(task.spark.master)
         printer.tell(f"checking the target and {_count(len(configs), 'source')}")
         if reset:
             _reset(configs, printer, asks=not yes)

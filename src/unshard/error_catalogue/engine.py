@@ -7,7 +7,8 @@ from unshard.error_catalogue.entry import Entry
 ENGINE: dict[str, Entry] = {
     "ENGINE-001": Entry(
         "Spark can't be started on {master}",
-        "check that Java 17 is installed (package openjdk-17-jre-headless), see the settings under `conf`, and {log}",
+        "read {log}, check that `java -version` says 17 or newer, and check the settings under `conf` of the task's "
+        "`spark`",
     ),
     "ENGINE-002": Entry(
         "a Spark job failed ({task})", "see the Spark log beside the task's data; start again", retryable=True
@@ -61,5 +62,10 @@ ENGINE: dict[str, Entry] = {
         "sent along",
         "put `relay-dir` on a filesystem that all machines of the cluster have at the same path, so that {folder} is "
         "seen there; or run this task with `master: local[*]`",
+    ),
+    "ENGINE-012": Entry(
+        "Java is not installed, and Spark needs it",
+        "install Java 17 or newer, on Debian and Ubuntu by `apt-get install default-jre-headless`, or set JAVA_HOME to "
+        "the folder of one that is installed; then start again",
     ),
 }

@@ -25,6 +25,7 @@ from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
 from unshard.spark.address import is_remote, local_slots
 from unshard.spark.alive import is_connect, lives, setting
+from unshard.spark.java import check_java
 from unshard.spark.survey import survey
 
 Session: TypeAlias = SparkSession
@@ -87,9 +88,11 @@ def spark_session(
     default this very one; `archives` are unpacked where they run. User settings in `conf` win over our own. On a
     cluster the executors are looked at before anything else.
 
-    Raises EngineError: ENGINE-001 where Spark can't be started, 004 where the master or server is out of reach, and
+    Raises EngineError: ENGINE-012 where Java is missing, ENGINE-001 where Spark can't be started, 004 where
+    the master or server is out of reach, and
     what `survey` raises.
     """
+    check_java(master)
     address.check_reachable(master)
     own = {**conf, "spark.sql.execution.pyspark.python": python or sys.executable}
     log_file.parent.mkdir(parents=True, exist_ok=True)
