@@ -127,8 +127,25 @@ def test_a_target_without_the_columns_is_mended_keys_and_all() -> None:
 
 
 def test_a_target_that_is_not_there_is_made_like_the_source() -> None:
+    there = "CREATE DATABASE IF NOT EXISTS `all`; CREATE TABLE `all`.`t`"
     text = mending(None, UPSTREAM, NAME, ["c"])
-    made = "CREATE DATABASE IF NOT EXISTS `all`; CREATE TABLE `all`.`t`"
-    assert text.startswith(f"{made} (\n  `id` bigint(20)\n) ENGINE=InnoDB; ALTER TABLE `all`.`t` ADD ")
-    assert mending(None, None, NAME, ["c"]).startswith(f"{made} with the source's columns; ALTER")
+    assert text == f"{there} (\n  `id` bigint(20),\n  `c` VARCHAR(64) NOT NULL\n) ENGINE=InnoDB"
+    assert mending(None, None, NAME, ["c"]) == (
+        f"{there} with the source's columns,\n  `c` VARCHAR(64) NOT NULL and these in each of its unique keys"
+    )
     assert constants((), UPSTREAM, NAME, None, Where()) == ()
+
+
+def test_a_clustered_primary_key_can_not_be_dropped_so_the_table_is_made_anew() -> None:
+    text = (
+        "CREATE TABLE `t` (\n  `id` bigint(20) NOT NULL COMMENT 'a,',\n  `b,` text DEFAULT NULL,\n"
+        "  PRIMARY KEY (`id`) /*T![clustered_index] CLUSTERED */,\n  KEY `k` (`id`),\n"
+        "  UNIQUE KEY `u(` (`id`,`b,`(7)),\n  UNIQUE KEY `e` ((`id` + 1))\n) ENGINE=InnoDB"
+    )
+    assert mending(Table(NAME, (ID,), KEYS, create_sql=text), UPSTREAM, NAME, ["c", "d"]) == (
+        "RENAME TABLE `all`.`t` TO `all`.`t_without_extract`; "
+        "CREATE TABLE `all`.`t` (\n  `id` bigint(20) NOT NULL COMMENT 'a,',\n  `b,` text DEFAULT NULL,\n"
+        "  `c` VARCHAR(64) NOT NULL,\n  `d` VARCHAR(64) NOT NULL,\n"
+        "  PRIMARY KEY (`id`,`c`,`d`) /*T![clustered_index] CLUSTERED */,\n  KEY `k` (`id`),\n"
+        "  UNIQUE KEY `u(` (`id`,`b,`(7),`c`,`d`),\n  UNIQUE KEY `e` ((`id` + 1))\n) ENGINE=InnoDB"
+    )

@@ -273,6 +273,7 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
 
 
 def _either(names: Sequence[str]) -> str:
+    names = sorted(names, key=str.lower)  # servers list keys in various orders
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 

@@ -26,6 +26,15 @@ from unshard.mysql.types import BYTES, CHARACTERS, INTEGERS, arrow_type
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _NEW_COLUMN = "VARCHAR(64) NOT NULL"
 
+_CLUSTERED = "/*T![clustered_index] CLUSTERED */"
+_NAME = "`(?:[^`]|``)+`"
+_PART = rf"{_NAME}(?:\(\d+\))?(?: ASC| DESC)?"
+_COLUMNS = re.compile(rf"CREATE TABLE {_NAME} \((?:\n  `[^\n]*[^\n,],?(?=\n))*?\n  `[^\n]*[^\n,](?=,?\n(?!  `))")
+"""SHOW CREATE TABLE from its beginning to the last column, without a comma behind it."""
+
+_UNIQUE = re.compile(rf"(?<=\n)  (?:PRIMARY KEY|UNIQUE KEY {_NAME}) \({_PART}(?:,{_PART})*(?=\))")
+"""A line of SHOW CREATE TABLE with a unique key of columns, from its beginning to the last of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
@@ -92,24 +101,33 @@ def append_constants(batch: pa.RecordBatch, added: Sequence[Constant]) -> pa.Rec
 
 
 def mending(target: Table | None, upstream: Table | None, name: TableName, missing: Sequence[str]) -> str:
-    """Statements that give the target the columns, and each of its unique keys these columns too."""
+    """Statements that give the target the columns, and each of its unique keys these columns too.
+
+    A clustered primary key of TiDB can't be dropped: such a table is put aside with its rows, and made anew.
+    """
     if not missing:
         return "ALTER TABLE … MODIFY the columns that are named above, or correct the rule's expression"
-    lines = []
-    base = target or upstream
     if target is None:
-        lines += [f"CREATE DATABASE IF NOT EXISTS {quote_name(name.schema)}", _created(upstream, name)]
+        made = _created(upstream, name, missing)
+        return f"CREATE DATABASE IF NOT EXISTS {quote_name(name.schema)}; {made}"
+    if _CLUSTERED in target.create_sql:
+        aside = TableName(name.schema, f"{name.table[:50]}_without_extract")
+        return f"RENAME TABLE {name.quoted} TO {aside.quoted}; {_created(target, name, missing)}"
     parts = [f"ADD COLUMN {quote_name(column)} {_NEW_COLUMN}" for column in missing]
-    for index in base.unique_keys if base is not None else ():
+    for index in target.unique_keys:
         parts += _widened(index, missing)
-    return "; ".join([*lines, f"ALTER TABLE {name.quoted} {', '.join(parts)}"])
+    return f"ALTER TABLE {name.quoted} {', '.join(parts)}"
 
 
-def _created(upstream: Table | None, name: TableName) -> str:
-    start = f"CREATE TABLE {quote_name(upstream.name.table)} " if upstream is not None else ""
-    if upstream is None or not upstream.create_sql.startswith(start):
-        return f"CREATE TABLE {name.quoted} with the source's columns"
-    return f"CREATE TABLE {name.quoted} {upstream.create_sql[len(start) :]}"
+def _created(like: Table | None, name: TableName, missing: Sequence[str]) -> str:
+    """A table with the columns, and the columns in the unique keys, but for those over an expression."""
+    columns = "".join(f",\n  {quote_name(column)} {_NEW_COLUMN}" for column in missing)
+    start = f"CREATE TABLE {quote_name(like.name.table)} " if like is not None else ""
+    found = _COLUMNS.match(like.create_sql) if like is not None and like.create_sql.startswith(start) else None
+    if like is None or found is None:
+        return f"CREATE TABLE {name.quoted} with the source's columns{columns} and these in each of its unique keys"
+    keys = _UNIQUE.sub(lambda key: f"{key[0]},{','.join(map(quote_name, missing))}", like.create_sql[found.end() :])
+    return f"CREATE TABLE {name.quoted} {found[0][len(start) :]}{columns}{keys}"
 
 
 def _widened(index: Index, missing: Sequence[str]) -> list[str]:
