@@ -13,7 +13,10 @@ from pyspark.sql import SparkSession
 from proof import assert_exactly_once
 from replicas import Pair
 from task_runs import Command, TaskFiles, TaskRun, at_work, wait_until
+from unshard.config.files import load_source, load_task
+from unshard.config.subtask import plan_subtasks
 from unshard.errors import RelayError, UnshardError
+from unshard.operate.reset import look, undo
 from unshard.testing.compare import assert_equal
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
@@ -182,11 +185,22 @@ def test_a_copy_goes_over_once_its_dump_is_whole(
     assert_exactly_once(pair.replica, target, work.plan.names)
 
 
-def test_a_dump_in_hand_is_of_one_server(files: TaskFiles, pair: Pair, spark: SparkSession) -> None:
+def test_a_dump_in_hand_is_of_one_server(
+    files: TaskFiles, work: Workload, pair: Pair, target: MariadbServer, spark: SparkSession
+) -> None:
+    """The advice is the old server, or to begin anew with the new one."""
     with Command(files, crash_at="dump-table-after") as command:
         command.dies("dump-table-after")
+    heir = over(files, pair)
     with pytest.raises(RelayError, match="RELAY-032"):
-        TaskRun(over(files, pair), spark)
+        TaskRun(heir, spark)
+    pair.promote()
+    configs = plan_subtasks(load_task(heir.task_path), [load_source(path) for path in heir.source_paths])
+    undo(configs, look(configs))
+    with TaskRun(heir, spark) as run:
+        run.catch_up()
+    for name in work.plan.names:
+        assert_equal([(pair.replica, name)], (target, name))
 
 
 @pytest.mark.parametrize(

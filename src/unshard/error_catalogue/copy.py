@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import ANEW, Entry
 
 DUMP: dict[str, Entry] = {
     "DUMP-001": Entry(
@@ -68,11 +68,10 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-005": Entry(
         "a row is in the target's table {target} already",
-        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and begin anew by"
-        " `unshard run TASK.yaml --reset`; if"
-        " the row moved between shards of one source while they were copied, set `on-duplicate-logical: replace` under"
-        " `loaders:` and remove nothing; else remove the row that the cause names, or set that (or `ignore`), which"
-        " keeps one of both rows",
+        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and"
+        f" {ANEW}; if the row moved between shards of one source while they were copied, set"
+        " `on-duplicate-logical: replace` under `loaders:` and remove nothing; else remove the row that the cause"
+        " names, or set that (or `ignore`), which keeps one of both rows",
     ),
     "LOAD-006": Entry(
         "the target's table {target} would not keep a value as it is",
@@ -85,9 +84,8 @@ LOAD: dict[str, Entry] = {
     "LOAD-008": Entry(
         "the load began with another dump: {fault}",
         "bring the dump back: start the worker that has it, and the source goes back to it by itself and goes on; or"
-        " put its folder where this worker looks, then `resume-task`. Without it begin anew: `stop-task`, drop what the"
-        " task has filled on the target, then `start-task --remove-meta` (`unshard run --reset` does all of that). A"
-        " folder that all workers see (`dir` under `loaders:`) spares all that",
+        " put its folder where this worker looks, then `resume-task`. Without it"
+        f" {ANEW}. A folder that all workers see (`dir` under `loaders:`) spares all that",
     ),
     "LOAD-009": Entry(
         "a single row is larger than the target takes in one statement or transaction; it begins with {row}",
@@ -111,11 +109,11 @@ LOAD: dict[str, Entry] = {
     "LOAD-019": Entry(
         "the load began with other rules: {count:,} files, of which this is one, are loaded or half loaded by them",
         "put routes, column mappings and extracted columns of their tables back as they were until the load is done; "
-        "or begin anew by `unshard run TASK.yaml --reset`, which drops what the task has filled, and its records",
+        f"or {ANEW}, which drops what the task has filled, and its records",
     ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
-        "begin anew by `unshard run TASK.yaml --reset`, which drops what the task has filled, and its records",
+        f"{ANEW}, which drops what the task has filled, and its records",
     ),
     "LOAD-021": Entry(
         "one INSERT met {count:,} warnings and the target lists {listed:,}: whether a value changed can't be told",
@@ -127,7 +125,8 @@ LOAD: dict[str, Entry] = {
         " with it {have}; without it {lack}",
         "if the value that the cause names may be there twice, `ALTER TABLE {target} DROP KEY {key}` on the target and"
         " start again: the load goes on, and the shards' DDL adds the key where they have it in the end. Else make the"
-        " values differ in the source, and begin anew",
+        " values differ in the source, and "
+        f"{ANEW}",
     ),
     "LOAD-023": Entry(
         "TiDB has nothing for a part of the source's table, and the target is one: {statement}",

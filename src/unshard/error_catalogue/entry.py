@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ANEW = "begin anew by `unshard run TASK.yaml --reset`"
+"""What to do where a copy can't go on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import ANEW, Entry
 
 SYNC: dict[str, Entry] = {
     "SYNC-001": Entry(
@@ -56,7 +56,8 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-006": Entry(
         "the target table does not exist",
-        "create it, or run the task in mode `all` so that it is created from the source; then start again",
+        "create it, with the rows that the source's table had at this binlog position, and start again; or, in"
+        f" `task-mode: all`, {ANEW}, which makes it from the source",
     ),
     "SYNC-007": Entry(
         "the target table {target} has not the shape of the source table",
@@ -70,7 +71,7 @@ SYNC: dict[str, Entry] = {
         "the structure of the table is not known at this place of the binlog",
         "start the task in mode `all`, or create the target table so that its structure can be taken over",
     ),
-    "SYNC-010": Entry("the target table is gone", "create it again with its rows, or remove the task's checkpoint"),
+    "SYNC-010": Entry("the target table is gone", f"create it again with its rows and start again, or {ANEW}"),
     "SYNC-011": Entry(
         "a DDL on one of several source tables that merge into {target}, and the task has no `shard-mode` that says"
         " when it is to be run there",
@@ -89,7 +90,7 @@ SYNC: dict[str, Entry] = {
     "SYNC-014": Entry(
         "a statement on several tables fell between their snapshots, in a copy that an earlier version took: one holds"
         " its effect already, another does not",
-        "remove the task's copy and its tables in the meta-schema, and start again from nothing",
+        ANEW,
     ),
     "SYNC-015": Entry(
         "{rule} stops the task at this {event}",
@@ -103,13 +104,11 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-017": Entry(
         "the statement changes column {column}, which a column mapping reads or writes",
-        "the target's rows are made of the column as it was: undo the change on the source before going on, or remove"
-        " the task's copy and its tables in the meta-schema, and start again from nothing",
+        f"the target's rows are made of the column as it was: undo the change on the source before going on, or {ANEW}",
     ),
     "SYNC-018": Entry(
         "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
-        "stop the task, write the new values to those rows by hand and start behind this place; or remove the task's"
-        " copy and its tables in the meta-schema, and start again from nothing",
+        f"stop the task, write the new values to those rows by hand and start behind this place; or {ANEW}",
     ),
     "SYNC-019": Entry(
         "{rule}: a row image lacks column(s) {columns}, so whether the rule leaves the row out can't be told",
@@ -123,25 +122,26 @@ SYNC: dict[str, Entry] = {
         "the new server has the transactions in another order than the one before the fail-over: no place of its "
         "binlog is behind just those that are applied, {known}; up to here it has {passed}",
         "look at both sets for transactions of the new server's own; set the source file to a replica that has the "
-        "old server's order (`replica_preserve_commit_order`, `gtid_strict_mode`), or copy anew",
+        "old server's order (`replica_preserve_commit_order`, `gtid_strict_mode`); or "
+        f"{ANEW}",
     ),
     "SYNC-062": Entry(
         "XA transactions that were prepared before the fail-over are not prepared in the new server's binlog: {xid}",
-        "commit or roll them back on the old server, let the task pass that, and fail over then; or copy anew",
+        f"commit or roll them back on the old server, let the task pass that, and fail over then; or {ANEW}",
     ),
     "SYNC-030": Entry(
         "a row image lacks what finds its row in the target {target}: its key column {missing}",
-        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "a target table with the source's own primary key does without",
     ),
     "SYNC-031": Entry(
         "an INSERT's row image lacks columns whose default is no constant: {missing}",
-        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "or insert the row in the target by hand and start behind it",
     ),
     "SYNC-032": Entry(
         "an INSERT's row image lacks column {column}, which column mapping {rule} reads",
-        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again; "
+        f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "or insert the row in the target by hand and start behind it",
     ),
     "SYNC-043": Entry(
@@ -151,7 +151,7 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-044": Entry(
         "row images that lack columns can't be applied in safe mode: a REPLACE of half a row would lose the other half",
-        "set binlog_row_image=FULL on the source (globally, and in sessions that are open) and copy the table again",
+        f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}",
     ),
     "SYNC-045": Entry(
         "changes up to {exit} may be in the target already, and `safe-mode-duration: 0s` forbids safe mode for them "
@@ -189,7 +189,6 @@ SYNC: dict[str, Entry] = {
     "SYNC-047": Entry(
         "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
         "and behind it can't be told apart",
-        "remove the task's copy and its tables in the meta-schema, and start again from nothing without DDL meanwhile, "
-        "or with `--consistency flush`",
+        f"{ANEW}, without DDL meanwhile or with `--consistency flush`",
     ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import ANEW, Entry
 
 BINLOG: dict[str, Entry] = {
     "BINLOG-001": Entry(
@@ -42,13 +42,13 @@ BINLOG: dict[str, Entry] = {
     ),
     "BINLOG-021": Entry(
         "a value of column {column} can't be read",
-        "look at the row with mariadb-binlog; correct it at the source, or leave the table out, and copy it again",
+        f"look at the row with mariadb-binlog; correct it at the source, or leave the table out, and {ANEW}",
     ),
     "BINLOG-022": Entry(
         "the structure known for the table is not the one that the binlog was written with",
         "known: {known}; logged as type codes: {logged}. Give the structure of that time, "
-        "`unshard ctl binlog-schema update {task_file} DB TABLE FILE -s {source_id}`, and start again; or copy "
-        "the table again",
+        "`unshard ctl binlog-schema update {task_file} DB TABLE FILE -s {source_id}`, and start again; or "
+        f"{ANEW}",
     ),
     "BINLOG-023": Entry(
         "an event with row images is malformed",
@@ -74,11 +74,11 @@ BINLOG: dict[str, Entry] = {
     "BINLOG-045": Entry(
         "column {column}: the texts of {type} are not sure: a server shows an emoji in them as ?",
         "rename the members that hold an emoji or a question mark (ALTER TABLE at the source); if it is a plain"
-        " question mark, SET GLOBAL binlog_row_metadata=FULL at the source and copy the table again",
+        f" question mark, SET GLOBAL binlog_row_metadata=FULL at the source and {ANEW}",
     ),
     "BINLOG-046": Entry(
         "row images of a system-versioned table lack columns: they don't tell a current row from history",
-        "set binlog_row_image=FULL at the source, for running sessions too, and copy the table again",
+        f"set binlog_row_image=FULL at the source, for running sessions too, and {ANEW}",
     ),
     "BINLOG-043": Entry(
         "column {column}: collation id {collation} is of no known character set",
@@ -109,7 +109,7 @@ BINLOG: dict[str, Entry] = {
     ),
     "BINLOG-034": Entry(
         "an XA transaction is committed here whose rows were prepared in a part of the binlog that isn't here: {xid}",
-        "it was prepared before the task's first binlog file. Start the task again from nothing while `XA RECOVER` "
+        f"it was prepared before the task's first binlog file. {ANEW[0].upper()}{ANEW[1:]} while `XA RECOVER` "
         "is empty on the source; or apply its rows to the target by hand and start behind this place",
     ),
     "BINLOG-035": Entry(
@@ -138,7 +138,7 @@ BINLOG: dict[str, Entry] = {
     "BINLOG-038": Entry(
         "column {column}: a change of a JSON document is logged without the document",
         "binlog_row_value_options=PARTIAL_JSON needs binlog_row_image=FULL to be followed: set one of them otherwise "
-        "on the source (globally, and in sessions that are open), then copy the table again",
+        f"on the source (globally, and in sessions that are open), then {ANEW}",
     ),
 }
 
@@ -156,7 +156,7 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-005": Entry(
         "an event's checksum does not fit",
-        "resume the relay; if it comes back, the source's file is damaged: start from a later one and copy anew",
+        f"resume the relay; if it comes back, the source's file is damaged: {ANEW}",
     ),
     "RELAY-006": Entry(
         "the source sent an artificial event that is not known", "report the server's version and the event type"
@@ -169,13 +169,13 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-009": Entry(
         "the source's binlog ends before this position: it was restored, or lost its newest events in a crash",
-        "compare the data of both ends; then copy anew, or start from a position that the source has",
+        f"compare the data of both ends; then {ANEW}, or start from a position that the source has",
     ),
     "RELAY-010": Entry(
         "the source has purged the binlog at this position",
         "put the file back on the source if you have it, then start `unshard run` again (a cluster: resume-relay and "
-        "resume-task). Else begin anew: empty the task's tables on the target, then `unshard run --remove-meta` (a "
-        "cluster: stop-task before, start-task --remove-meta after); keep binlogs longer (`expire_logs_days`)",
+        "resume-task). Else "
+        f"{ANEW}; keep binlogs longer (`expire_logs_days`)",
     ),
     "RELAY-011": Entry(
         "another replica of the source uses the same server id", "nothing: a new one is drawn", retryable=True
@@ -195,7 +195,7 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-015": Entry(
         "the relay log holds other bytes here than the source sends",
-        "the source was reset or replaced: remove the relay folder and copy anew",
+        f"the source was reset or replaced: remove the relay folder and {ANEW}",
     ),
     "RELAY-016": Entry(
         "the relay folder is not in order: {problem}",
@@ -204,12 +204,13 @@ RELAY: dict[str, Entry] = {
     "RELAY-019": Entry("the relay is not running", "start-relay, or see its last error in query-status"),
     "RELAY-020": Entry(
         "no binlog of the source begins with these GTIDs: {gtid}",
-        "the source has purged them, or never had them: start from a position that it has and copy anew",
+        f"the source has purged them, or never had them: {ANEW}",
     ),
     "RELAY-030": Entry(
         "the server that answers now, {uuid}, lacks transactions that the target has, or may have: {gtid}",
         "it was not up to date when the source failed over to it, or does not log what it replicates "
-        "(`log_slave_updates`): set the source file to a server that has them, or copy anew",
+        "(`log_slave_updates`): set the source file to a server that has them, or "
+        f"{ANEW}",
     ),
     "RELAY-031": Entry(
         "a batch of the server before the fail-over, {uuid}, is half applied, and its relay files are gone",
@@ -218,8 +219,7 @@ RELAY: dict[str, Entry] = {
     ),
     "RELAY-032": Entry(
         "the task began with server {expected}, now {found} answers, and no GTID tells where to go on there",
-        "set the source file back to the first server; to go on with the new one, remove the task's copy and its "
-        "tables in the meta-schema, and start again from nothing",
+        f"set the source file back to the first server; to go on with the new one, {ANEW}",
     ),
     "RELAY-033": Entry(
         "it can't be told which files task {task} needs: it has not come to a place in the binlog yet",

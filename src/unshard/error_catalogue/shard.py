@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import ANEW, Entry
 
 SHARD: dict[str, Entry] = {
     "SHARD-001": Entry(
@@ -128,8 +128,8 @@ SHARD: dict[str, Entry] = {
     ),
     "SHARD-029": Entry(
         "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
-        "run the DDL on all shards of all sources, then remove the dumps, the merged table and the task's rows in"
-        " `meta-schema`, and start the task anew; while shards are copied, let ADD COLUMN and DROP COLUMN alone run on"
+        "run the DDL on all shards of all sources, then"
+        f" {ANEW}; while shards are copied, let ADD COLUMN and DROP COLUMN alone run on"
         " them",
     ),
     "SHARD-030": Entry(
