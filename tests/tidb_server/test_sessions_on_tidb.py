@@ -18,6 +18,7 @@ SAID = {
     "transaction_isolation": "READ-COMMITTED",
     "tidb_constraint_check_in_place_pessimistic": 1,
     "tidb_retry_limit": "0",
+    "allow_auto_random_explicit_insert": 1,
     "foreign_key_checks": 0,
     "time_zone": "+00:00",
 }

@@ -6,7 +6,8 @@ them (TARGET-005). Older TiDB has nothing of the kind: `target.silent` ends such
 
 To TiDB it says what receipts and counts of rows rest on, whatever the cluster's global variables are: transactions
 lock what they change and meet another's change or a duplicate at the statement and not at COMMIT, a statement reads
-what is committed by then, and TiDB runs none of them a second time by itself.
+what is committed by then, and TiDB runs none of them a second time by itself. And an AUTO_RANDOM column takes the
+source's values.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _TIDB = {
     "transaction_isolation": "'READ-COMMITTED'",
     "tidb_constraint_check_in_place_pessimistic": "1",
     _RETRIES: "0",
+    "allow_auto_random_explicit_insert": "1",
 }
 _IDLE_MARIADB, _IDLE_TIDB = "idle_transaction_timeout", "tidb_idle_transaction_timeout"
 """In seconds, 0 for never."""
