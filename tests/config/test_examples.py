@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from unshard.config.database import SecurityConfig
 from unshard.config.files import load_source, load_task
 from unshard.config.keys import section_of
@@ -17,6 +19,7 @@ from unshard.master.orders import sent_form
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+TIDB_PORT = 4000
 INSTEAD = {
     "is-sharding",
     "mydumper",
@@ -31,16 +34,33 @@ INSTEAD = {
 """Keys that an example names in passing or whose twin it shows."""
 
 
-def test_the_examples_are_one_working_task() -> None:
-    task = load_task(EXAMPLES / "task.yaml")
-    subtasks = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])
-    assert task.notices == ()
-    assert [subtask.source_id for subtask in subtasks] == ["shop-01", "shop-02"]
-    assert subtasks[1].dumper.threads == 2
-    assert subtasks[1].syncer.worker_count == 2
+@pytest.mark.parametrize(("file", "sources"), [("minimal", 1), ("merge", 2), ("everything", 2)])
+def test_each_example_is_a_working_task(file: str, sources: int) -> None:
+    task = load_task(EXAMPLES / f"{file}.yaml")
+    found = [load_source(EXAMPLES / f"source-{number}.yaml") for number in range(1, sources + 1)]
+    subtasks = plan_subtasks(task, found)
+    assert task.notices == () and task.target_database.port == TIDB_PORT
+    assert [subtask.source_id for subtask in subtasks] == ["shop-01", "shop-02"][:sources]
     for config in (*subtasks, *(one.source for one in subtasks)):
         sent = sent_form(config)
         assert type(config).model_validate(sent) == config
+
+
+@pytest.mark.parametrize("file", ["minimal", "merge", "everything"])
+def test_no_example_leaves_anything_out_in_silence(file: str) -> None:
+    task = load_task(EXAMPLES / f"{file}.yaml")
+    found = [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)]
+    assert not any(one.filters for one in found)
+    assert not task.filters and not task.expression_filter
+    assert not task.shard_mode or task.shard_drop == "stop"
+    assert all(not one.ignore_tables for one in task.block_allow_list.values())
+
+
+def test_settings_of_an_instance_count_over_those_it_names() -> None:
+    task = load_task(EXAMPLES / "everything.yaml")
+    subtasks = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])
+    assert subtasks[1].dumper.threads == 2
+    assert subtasks[1].syncer.worker_count == 2
     assert "shard-wait-alert-seconds" not in sent_form(subtasks[0])  # a worker that knew it not would refuse
 
 
@@ -58,7 +78,7 @@ def acting_keys(model: type[Section]) -> set[str]:
 def test_the_examples_show_every_key_that_acts() -> None:
     later = {"validators", "validator-config-name"}
     tls = {"security", "session"} | {name.replace("_", "-") for name in SecurityConfig.model_fields}
-    for file, model in (("task.yaml", TaskConfig), ("source-1.yaml", SourceConfig)):
+    for file, model in (("everything.yaml", TaskConfig), ("source-1.yaml", SourceConfig)):
         shown = set(re.findall(r"([a-z][a-z0-9_-]*)[:,\s]", (EXAMPLES / file).read_text()))
         assert acting_keys(model) - shown - INSTEAD - later == {"experimental"} & acting_keys(model) | (
             tls if model is SourceConfig else set()

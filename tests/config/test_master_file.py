@@ -10,7 +10,7 @@ from unshard.config.files import load_process
 from unshard.config.master import MasterConfig
 from unshard.errors import ConfigError
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "master.yaml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "master.yaml"
 OF_DM = """
 name = "master1"
 master-addr = ":8261"

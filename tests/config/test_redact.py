@@ -41,7 +41,7 @@ def test_no_secret_within_a_url_is_shown() -> None:
 
 
 def test_a_subtask_is_shown_without_its_secrets() -> None:
-    task = load_task(EXAMPLES / "task.yaml")
+    task = load_task(EXAMPLES / "everything.yaml")
     (first, _) = plan_subtasks(task, [load_source(EXAMPLES / f"source-{number}.yaml") for number in (1, 2)])
     security = {"ssl-cert-bytes": "-----BEGIN c", "ssl-key-bytes": "-----BEGIN s3cret"}
     form = first.model_dump(mode="json", by_alias=True)

@@ -11,7 +11,7 @@ from unshard.config.worker import WorkerConfig
 from unshard.errors import ConfigError
 from unshard.log import LogSettings
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "worker.yaml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cluster" / "worker.yaml"
 OF_DM = """
 name = "worker1"
 worker-addr = ":8262"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from unshard.cli.app import app
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
 TASK = str(EXAMPLES / "task.yaml")
 SOURCES = ["-s", str(EXAMPLES / "source-1.yaml"), "-s", str(EXAMPLES / "source-2.yaml")]
 

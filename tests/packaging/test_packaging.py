@@ -132,8 +132,8 @@ def test_the_wheel_brings_examples_and_units(share: Path) -> None:
 def test_master_and_worker_start_by_the_examples(share: Path, tmp_path: Path) -> None:
     """Anywhere, as they are; the test only gives them ports that are free, and leaves Spark out."""
     worker = tmp_path / "worker.yaml"
-    worker.write_text(re.sub(r"(?m)^spark: .*", "", (share / "examples" / "worker.yaml").read_text()))
-    master = started(tmp_path, "master", share / "examples" / "master.yaml")
+    worker.write_text(re.sub(r"(?m)^spark: .*", "", (share / "examples" / "cluster" / "worker.yaml").read_text()))
+    master = started(tmp_path, "master", share / "examples" / "cluster" / "master.yaml")
     with master as addr, started(tmp_path, "worker", worker, "--join", addr):
         words = ["ctl", "list-member", "--master-addr", addr]
         wait_until(lambda: '"worker-1"' in unshard(tmp_path, *words).stdout, "the worker is known")

@@ -54,7 +54,7 @@ def taken_back(known: TaskConfig, **changes: Any) -> TaskConfig:
     return parse_task(task_form.to_text(task_form.Task.model_validate(shown), known))
 
 
-@pytest.mark.parametrize("known", [parse_task(TASK), load_task(EXAMPLES / "task.yaml")], ids=["rules", "example"])
+@pytest.mark.parametrize("known", [parse_task(TASK), load_task(EXAMPLES / "everything.yaml")], ids=["rules", "example"])
 def test_a_task_taken_as_it_was_shown(known: TaskConfig) -> None:
     assert taken_back(known) == known
 
