@@ -9,6 +9,7 @@ from unshard.errors import SourceError
 from unshard.mysql.connection import Endpoint, server_error
 from unshard.mysql.failures import TRANSIENT, Failure, ends_connection, failure_of
 
+CANCELLED = "Your query has been cancelled due to exceeding the allowed memory limit"
 ENDPOINT = Endpoint("127.0.0.1", 3306, "root")
 
 
@@ -23,9 +24,14 @@ def error(number: int, text: str = "said the server") -> MySQLdb.Error:
         ((1044, 1045, 1698), Failure.REFUSED, "TARGET-002"),
         ((2006, 2013, 1053, 1317, 1927, 4031), Failure.LOST, "TARGET-003"),
         ((1205, 1213, 1969, 3101), Failure.BUSY, "TARGET-005"),
-        ((8002, 8005, 8022, 8027, 8028, 9001, 9002, 9003, 9004, 9005, 9006, 9007), Failure.BUSY, "TARGET-005"),
+        (
+            (8002, 8005, 8022, 8027, 8028, 9001, 9002, 9003, 9004, 9005, 9006, 9007, 8229, 8245),
+            Failure.BUSY,
+            "TARGET-005",
+        ),
         ((1792, 1836), Failure.READ_ONLY, "TARGET-006"),
         ((1153, 1197, 8004, 8025), Failure.TOO_LARGE, "TARGET-007"),
+        ((8176, 8180), Failure.SHORT_OF_MEMORY, "TARGET-009"),
         ((2026, 3159), Failure.TLS, "TARGET-008"),
         ((1062, 1064, 1146, 1406, 3819, 8121), Failure.OTHER, "TARGET-004"),
     ],
@@ -44,6 +50,8 @@ def test_each_number_has_its_kind(numbers: tuple[int, ...], failure: Failure, co
         (1290, "The MySQL server is running with the --super-read-only option", Failure.READ_ONLY),
         (1290, "The MySQL server is running with the --secure-file-priv option", Failure.OTHER),
         (1105, "Out Of Memory Quota![conn_id=1]", Failure.TOO_LARGE),
+        (1105, f"{CANCELLED} for a single SQL query. Please try narrowing your query scope", Failure.TOO_LARGE),
+        (1105, f"{CANCELLED} for the tidb-server instance and this query uses the most", Failure.SHORT_OF_MEMORY),
         (1105, "tikv aborts txn: Error(Txn(...))", Failure.BUSY),
         (1105, "unknown column", Failure.OTHER),
     ],

@@ -165,6 +165,12 @@ TARGET: dict[str, Entry] = {
         "a transaction or statement is larger than the target allows",
         "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
     ),
+    "TARGET-009": Entry(
+        "the target is short of memory and gave up a transaction",
+        "the task tries again, with smaller transactions too; give TiDB more memory, raise `tidb_server_memory_limit`,"
+        " or lower `batch` and `worker-count` under `syncers:` in the task file; nothing is lost",
+        retryable=True,
+    ),
     "TARGET-008": Entry(
         "no TLS connection to the target {host}:{port}: {fault}",
         "under `security:` of `target-database:` in the task file: {mend}",

@@ -19,6 +19,8 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
 from unshard.target.gate import Gate
+from unshard.target.retrying import TOO_LARGE, may_pass_smaller
+from unshard.target.transactions import in_transaction
 from unshard.target.writer import list_all_warnings
 
 Result = TypeVar("Result")
@@ -35,7 +37,6 @@ SESSION = {
 """DM's lenient mode, so that what an old source holds (zero dates, a broken ENUM) can be written; `_judge` stops
 the load where leniency would change a value."""
 
-TOO_LARGE = "TARGET-007"
 _DUPLICATE, _CUT = 1062, 1265
 _RECORDS = re.compile(rb"Records: (\d+)")
 _COLUMN = re.compile(r"for column (?:`[^`]*`\.`[^`]*`\.)?[`']([^`']+)[`']")
@@ -92,11 +93,13 @@ class Writer:
             try:
                 rest = retrying(attempt)
             except UnshardError as error:
-                if error.code != TOO_LARGE:
+                if not may_pass_smaller(error):
                     raise
                 parts = smaller(part, destination.where)
-                if not parts:
+                if not parts and error.code == TOO_LARGE:
                     raise too_large(part, destination.where, error.cause) from error
+                if not parts:
+                    raise
                 waiting.extend(reversed(parts))
                 continue
             waiting.extend([rest] if rest is not None else [])
@@ -121,17 +124,22 @@ class Writer:
     def _gated(self, part: Piece, destination: Destination) -> Piece | None:
         """What `_attempt` leaves to do, when the target's limits let it."""
         connection = self._connection(destination)
-        attempt = partial(self._attempt, part=part, destination=destination)
+
+        def attempt(connection: Any) -> tuple[Piece | None, int]:
+            self._check_packets(part, destination)
+            return in_transaction(connection, partial(self._transaction, connection, part, destination))
+
         return self._gate.through(connection, attempt, lambda found: found[1])[0]
 
-    def _attempt(self, connection: Any, part: Piece, destination: Destination) -> tuple[Piece | None, int]:
+    def _transaction(
+        self, connection: Any, part: Piece, destination: Destination, begin: bytes
+    ) -> tuple[Piece | None, int]:
         """One transaction; or none, and what of the part is still to do, where an earlier attempt was here.
 
         With the number of rows that were written.
         """
-        self._check_packets(part, destination)
         reach("load-piece-before")
-        connection.query(b"BEGIN")
+        connection.query(begin)
         before = (part.number - 1, part.start)
         after: tuple[int, int, int | None] = (part.number, 0, part.offset)
         if part.end is not None:

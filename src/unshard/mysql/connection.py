@@ -27,9 +27,10 @@ _CODES = {
     Failure.READ_ONLY: "{prefix}-006",
     Failure.TOO_LARGE: "{prefix}-007",
     Failure.TLS: "{prefix}-008",
+    Failure.SHORT_OF_MEMORY: "{prefix}-009",
 }
 _OTHER = "{prefix}-004"
-_AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE})
+_AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE, Failure.SHORT_OF_MEMORY})
 
 _TIMEOUT_SECONDS = 10
 _NOT_REACHED, _LOST, _TLS_FAULT = 2003, 2013, 2026  # the C driver's own numbers

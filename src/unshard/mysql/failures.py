@@ -23,9 +23,13 @@ BUSY = frozenset({1020, 1037, 1041, 1205, 1213, 1614, 1637, 1969, 3024, 3101})
 """Deadlocks, lock waits, conflicts and statements cut short by a limit of time or memory; the work was undone."""
 
 TIDB_BUSY = frozenset(
-    {8002, 8005, 8020, 8022, 8024, 8027, 8028, 8120, 8252, *range(9001, 9009), 9010, 9011, 9012, 9013}
+    {8002, 8005, 8020, 8022, 8024, 8027, 8028, 8120, 8229, 8245, 8252, *range(9001, 9009), 9010, 9011, 9012, 9013}
 )
 """TiDB's, with the same outcome: write conflicts, a schema that is just changing, PD, TiKV or TiFlash busy or away."""
+
+SHORT_OF_MEMORY = frozenset({8176, 8180})
+"""TiDB as a whole has no memory left, and ended the statement that used most of it, or has none to give. It may have
+some again in a while; a smaller transaction needs less of it."""
 
 READ_ONLY = frozenset({1792, 1836})
 TOO_LARGE = frozenset({1153, 1197, 1206, 2020, 8001, 8004, 8025, 8175})
@@ -38,7 +42,14 @@ _OPTION_PREVENTS = 1290
 _UNKNOWN = 1105
 _READ_ONLY_WORDS = ("read-only", "read_only")
 _TIDB_BUSY_WORDS = ("write conflict", "try again later", "schema is out of date", "tikv aborts txn")
-_TIDB_TOO_LARGE_WORDS = ("out of memory quota", "transaction is too large", "entry too large")
+_TIDB_TOO_LARGE_WORDS = (
+    "out of memory quota",
+    "memory limit for a single sql query",
+    "transaction is too large",
+    "entry too large",
+)
+_TIDB_MEMORY_WORDS = ("memory limit for the tidb-server instance",)
+"""How servers tell it that have no number for it yet, those of 7.5 among them."""
 
 
 class Failure(Enum):
@@ -50,11 +61,12 @@ class Failure(Enum):
     BUSY = "busy"
     READ_ONLY = "read only"
     TOO_LARGE = "too large"
+    SHORT_OF_MEMORY = "short of memory"
     TLS = "tls"
     OTHER = "other"
 
 
-TRANSIENT = frozenset({Failure.UNREACHABLE, Failure.LOST, Failure.BUSY, Failure.READ_ONLY})
+TRANSIENT = frozenset({Failure.UNREACHABLE, Failure.LOST, Failure.BUSY, Failure.READ_ONLY, Failure.SHORT_OF_MEMORY})
 """The operation is tried again as it is; any other failure stops it at once."""
 
 _KINDS = {
@@ -66,6 +78,7 @@ _KINDS = {
         (Failure.BUSY, BUSY | TIDB_BUSY),
         (Failure.READ_ONLY, READ_ONLY),
         (Failure.TOO_LARGE, TOO_LARGE),
+        (Failure.SHORT_OF_MEMORY, SHORT_OF_MEMORY),
         (Failure.TLS, TLS),
     )
     for number in numbers
@@ -81,6 +94,8 @@ def failure_of(error: MySQLdb.Error) -> Failure:
     if number == _UNKNOWN:
         if any(words in text for words in _TIDB_TOO_LARGE_WORDS):
             return Failure.TOO_LARGE
+        if any(words in text for words in _TIDB_MEMORY_WORDS):
+            return Failure.SHORT_OF_MEMORY
         return Failure.BUSY if any(words in text for words in _TIDB_BUSY_WORDS) else Failure.OTHER
     return _KINDS.get(number, Failure.OTHER)
 

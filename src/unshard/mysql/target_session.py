@@ -6,8 +6,8 @@ them (TARGET-005). Older TiDB has nothing of the kind: `target.silent` ends such
 
 To TiDB it says what receipts and counts of rows rest on, whatever the cluster's global variables are: transactions
 lock what they change and meet another's change or a duplicate at the statement and not at COMMIT, a statement reads
-what is committed by then, and TiDB runs none of them a second time by itself. And an AUTO_RANDOM column takes the
-source's values.
+what is committed by then, and TiDB runs none of them a second time by itself. Transactions of rows begin otherwise
+(`target.transactions`). And an AUTO_RANDOM column takes the source's values.
 """
 
 from __future__ import annotations

@@ -27,12 +27,12 @@ from unshard.target.error_values import CUT, Answer, changed_value, query, query
 from unshard.target.gate import Gate
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
-from unshard.target.retrying import on_target
+from unshard.target.retrying import TOO_LARGE, may_pass_smaller, on_target
+from unshard.target.transactions import in_transaction
 from unshard.target.writer import KeptWriter, packet_limit
 
 DUPLICATE = 1062
 NO_TABLE = 1146
-TOO_LARGE = "TARGET-007"
 CHANGED = "SYNC-073"
 _REFUSED = frozenset({"SYNC-003", "SYNC-004", CHANGED})
 T = TypeVar("T")
@@ -115,9 +115,11 @@ def _apply_chunk(chunk: Chunk, plan: BatchPlan, part: int, named: frozenset[int]
         except UnshardError as error:
             if error.code in _REFUSED:
                 raise _with_seq(error, piece, plan, part) from error
-            if error.code != TOO_LARGE:
+            if not may_pass_smaller(error):
                 raise
             pieces = smaller(piece)
+            if not pieces and error.code != TOO_LARGE:
+                raise
             if not pieces:
                 # a session keeps the limit that it began with: the next attempt asks for the one of then
                 KeptWriter(plan.target, part).drop()
@@ -190,14 +192,24 @@ def _attempt(connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: f
     `named` before.
     """
     _check_packets(connection, piece, plan)
+    # TiDB checks foreign keys of rows that it has locked
+    optimistic = plan.receipts and all(target.family is None for target in plan.targets().values())
+    once = partial(_transaction, connection, piece, plan, part, named)
+    return in_transaction(connection, once, may_be_optimistic=optimistic)
+
+
+def _transaction(
+    connection: Any, piece: Chunk, plan: BatchPlan, part: int, named: frozenset[int], begin: bytes
+) -> tuple[Ledger, int]:
+    """As `_attempt`, begun by that statement."""
     reach("sync-chunk-before")
-    if done := _begin(connection, piece, plan, part):
+    if done := _begin(connection, begin, piece, plan, part):
         return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
     ledger = _write(connection, piece, plan, frozenset())
     unnamed = {target for target, entry in ledger.items() if entry.missing and not entry.example} - named
     if unnamed:
         connection.query(b"ROLLBACK")
-        if done := _begin(connection, piece, plan, part):
+        if done := _begin(connection, begin, piece, plan, part):
             return _counted_anew(connection, piece.part(piece.start, done), plan, part), done
         ledger = _write(connection, piece, plan, unnamed)
     names = plan.targets()
@@ -231,9 +243,9 @@ def _check_packets(connection: Any, piece: Chunk, plan: BatchPlan) -> None:
         raise TargetError(TOO_LARGE, _where(plan), f"a statement of {longest} bytes; max_allowed_packet takes {limit}")
 
 
-def _begin(connection: Any, piece: Chunk, plan: BatchPlan, part: int) -> int:
+def _begin(connection: Any, begin: bytes, piece: Chunk, plan: BatchPlan, part: int) -> int:
     """Begin the transaction with its receipt; 0. Or none, and the change before which all of it is applied already."""
-    connection.query(b"BEGIN")
+    connection.query(begin)
     if not plan.receipts:
         if not owns(connection, plan.meta, plan.source, plan.epoch):
             connection.query(b"ROLLBACK")

@@ -16,6 +16,8 @@ from unshard.retry import ATTEMPTS, retrying
 from unshard.target.silent import LOCK_WAIT, end_silent
 
 GIVEN_UP = "SYNC-005"
+TOO_LARGE = "TARGET-007"
+SHORT_OF_MEMORY = "TARGET-009"
 T = TypeVar("T")
 
 
@@ -79,6 +81,13 @@ def on_target(
         if not _again(found):
             raise found from failure
         raise SyncError(GIVEN_UP, where, cause=str(found), values={"attempts": made}) from failure
+
+
+def may_pass_smaller(error: UnshardError) -> bool:
+    """Whether a transaction that has failed so may pass in smaller ones: it was too large, or the target had no memory
+    for it in any attempt."""
+    last = error.__cause__ if error.code == GIVEN_UP and isinstance(error.__cause__, UnshardError) else error
+    return last.code in (TOO_LARGE, SHORT_OF_MEMORY)
 
 
 def _again(error: Exception) -> bool:
