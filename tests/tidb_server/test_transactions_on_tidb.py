@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -9,8 +10,15 @@ from typing import Any
 import MySQLdb
 import pytest
 
+from asides import Aside
+from task_runs import wait_until
 from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows
+from unshard.sync.journal import Journal
+from unshard.target import waits
+from unshard.target.meta import MetaTables
+from unshard.target.receipts import Applied, advance_statement
 from unshard.target.transactions import in_transaction
 from unshard.target.writer import writer
 from unshard.testing.tidb_server import TidbServer
@@ -108,3 +116,30 @@ def test_rows_whose_foreign_keys_are_checked_are_locked(tidb: TidbServer, table:
         attempts = Attempts(connection, f"UPDATE {table} SET n = 11 WHERE id = 1")
         in_transaction(connection, attempts, may_be_optimistic=False)
     assert attempts.begun == [b"BEGIN"]
+
+
+def test_for_whom_a_commit_waits_is_told(tidb: TidbServer, table: str, schema: str) -> None:
+    journal = Journal(tidb.endpoint, MetaTables(schema, "task"), "s1")
+    journal.claim()
+    journal.open(Location(Position("b.1", 4)), Location(Position("b.1", 9)), {"kind": "rows"}, 1)
+    receipt = advance_statement(journal.meta, "s1", 0, journal.epoch, journal.batch_id, Applied(0), Applied(1))
+    with closing(tidb.connection()) as other, closing(writer(tidb.endpoint)) as connection:
+        rows(other, "BEGIN")
+        rows(other, f"SELECT * FROM {table} FOR UPDATE")
+        ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
+        ((holder,),) = rows(other, "SELECT CONNECTION_ID()")
+        attempts = Attempts(connection, receipt, f"UPDATE {table} SET n = 11 WHERE id = 1")
+        writes = Aside(lambda _: in_transaction(connection, attempts))
+
+        def told() -> str:
+            with closing(writer(tidb.endpoint)) as asking:
+                return waits.standstill(asking, journal.meta, "s1", journal.session)
+
+        waits_for = (
+            rf"connection {number} of the target, ours, waits for \d+ s for a lock that connection {holder} holds"
+        )
+        wait_until(lambda: re.search(waits_for, told()) is not None, "told", told=told)
+        rows(other, "COMMIT")
+        assert writes.join() is None
+    assert tidb.query(f"SELECT n FROM {table}") == [(11,)]
+    journal.drop()

@@ -2,7 +2,7 @@
 
 Which sessions are ours tell the receipts: the row of a partition in hand has its session in `writer`, written by the
 very transaction that waits and read before its commit; a session that tries again has committed it there. TiDB shows no
-row before its commit, so only those that try again are known there.
+row before its commit: there our sessions are those whose transaction has touched the receipts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import MySQLdb
 
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
+from unshard.mysql.tidb import is_tidb, of_all_servers
 from unshard.target.meta import MetaTables
 
 LONG_SECONDS = 5
@@ -39,8 +40,7 @@ _SINCE_8 = _INNODB.format(
 )
 _TIDB = (
     "SELECT r.SESSION_ID, b.SESSION_ID FROM information_schema.DATA_LOCK_WAITS w"
-    " JOIN information_schema.CLUSTER_TIDB_TRX r ON r.ID = w.TRX_ID"
-    " JOIN information_schema.CLUSTER_TIDB_TRX b ON b.ID = w.CURRENT_HOLDING_TRX_ID"
+    " JOIN {transactions} r ON r.ID = w.TRX_ID JOIN {transactions} b ON b.ID = w.CURRENT_HOLDING_TRX_ID"
 )
 _METADATA = (
     "SELECT me.PROCESSLIST_ID, other.PROCESSLIST_ID FROM performance_schema.metadata_locks wanted"
@@ -84,6 +84,8 @@ def standstill(connection: Any, meta: MetaTables, source: str, driver: int = 0) 
     troubles = {one.writer: one.trouble for one in receipts if one.trouble and one.source == source}
     in_hand = {one.writer: one.source for one in _uncommitted(connection, meta, receipts)}
     own = {writer for writer, of in in_hand.items() if of == source} | troubles.keys() | {driver}
+    if is_tidb(connection):
+        own |= _with_receipts(connection, meta)
     told = list(dict.fromkeys(troubles.values())) + list(_waits(connection, own - {0}, in_hand))
     more = len(told) - _SHOWN
     return "; ".join(told[:_SHOWN] + [f"and {more} more"] * (more > 0))
@@ -111,6 +113,24 @@ def _uncommitted(connection: Any, meta: MetaTables, committed: Iterable[_Receipt
     return [one for one in found if one[:4] not in known]
 
 
+def _with_receipts(connection: Any, meta: MetaTables) -> set[int]:
+    """Of TiDB: the sessions whose transaction has touched receipts of the task; none where it may not see them."""
+    try:
+        tables = rows(
+            connection,
+            "SELECT TIDB_TABLE_ID FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            (meta.schema, f"{meta.task}_apply_partition"),
+        )
+        asked = f"SELECT SESSION_ID, RELATED_TABLE_IDS FROM {of_all_servers(connection, 'TIDB_TRX')}"
+        found = rows(connection, asked)
+    except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
+        return set()
+    receipts = {str(number) for (number,) in tables}
+    return {int(session) for session, touched in found if receipts.intersection(str(touched).split(","))}
+
+
 def _waits(connection: Any, own: set[int], in_hand: Mapping[int, str]) -> Iterator[str]:
     if not own:
         return
@@ -134,8 +154,11 @@ def _waits(connection: Any, own: set[int], in_hand: Mapping[int, str]) -> Iterat
 def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]], bool]:
     """By session of ours those that it waits for, and whether all waits for rows could be seen."""
     ((version,),) = rows(connection, "SELECT VERSION()")
-    is_mysql_8 = not re.search("mariadb|tidb", version, re.IGNORECASE) and int(version.split(".")[0]) >= 8
-    by_rows = _TIDB if "tidb" in version.lower() else _SINCE_8 if is_mysql_8 else _BEFORE_8
+    on_tidb = is_tidb(connection)
+    is_mysql_8 = not on_tidb and not re.search("mariadb", version, re.IGNORECASE) and int(version.split(".")[0]) >= 8
+    by_rows = _SINCE_8 if is_mysql_8 else _BEFORE_8
+    if on_tidb:
+        by_rows = _TIDB.format(transactions=of_all_servers(connection, "TIDB_TRX"))
     found: dict[int, set[int]] = {}
     refused = 0
     for asked in [by_rows, _METADATA] if is_mysql_8 else [by_rows]:
