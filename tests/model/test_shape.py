@@ -59,6 +59,10 @@ def test_clashes_are_named_with_both_sides(source: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "fits"),
     [
+        (column("uuid"), column("char(36)", length=36), True),
+        (column("uuid"), column("char(35)", length=35), False),
+        (column("inet6"), column("varchar(39)", length=39), True),
+        (column("inet4"), column("varchar(14)", length=14), False),
         (column("datetime(3)", fsp=3), column("datetime(6)", fsp=6), True),
         (column("datetime(3)", fsp=3), column("datetime", fsp=0), False),
         (column("float(7,2)"), column("float(9,3)"), True),

@@ -78,6 +78,16 @@ def test_what_tidb_can_not_have_is_told_by_table_and_column(
     assert found(with_keys(files, block_allow_list={"own": rule}), TABLES) == []
 
 
+def test_what_becomes_text_is_told(files: TaskFiles, source_server: MariadbServer, schema: str) -> None:
+    source_server.run(f"CREATE TABLE {schema}.t (u UUID PRIMARY KEY, i INET4)")
+    told = found(files, TABLES)
+    assert {one.severity for one in told} == {"warn"}
+    assert [one.short_error for one in told] == [
+        f"table {schema}.t: column u: TiDB has no type UUID, so it becomes CHAR(36)",
+        f"table {schema}.t: column i: TiDB has no type INET4, so it becomes VARCHAR(15)",
+    ]
+
+
 def test_what_is_left_out_is_told_once_for_shards(files: TaskFiles, source_server: MariadbServer, schema: str) -> None:
     for number in (1, 2):
         source_server.run(

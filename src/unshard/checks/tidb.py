@@ -20,7 +20,8 @@ from unshard.mysql.structure import create_statement
 from unshard.mysql.tidb_collations import SAMPLE, Difference, charset_of_name, difference, nearest, same_collation
 from unshard.mysql.tidb_version import tidb_version
 from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.tidb import NotInTidbError, Words, create_table, tidb_column
+from unshard.schema.text import type_text
+from unshard.schema.tidb import AS_TEXT, NotInTidbError, Words, create_table, tidb_column
 from unshard.schema.words import NotUnderstoodError
 
 _NAMED = 5
@@ -74,6 +75,11 @@ def _lacking(name: TableName, create_sql: str, words: Words) -> Iterator[Finding
             faults.append(str(error))
     for fault in faults:
         yield Finding("fail", fault, _LEAVE_OUT)
+    for column in table.columns:
+        if (kind := AS_TEXT.get(column.type.name)) is not None:
+            becomes = type_text(kind, Dialect.TIDB).upper()
+            text = f"column {column.name}: TiDB has no type {column.type.name.upper()}, so it becomes {becomes}"
+            yield Finding("warn", text, "nothing, if what reads the target takes the values as text")
     if left_out:
         text = f"it is created without {', '.join(left_out)}, which TiDB has not"
         yield Finding("warn", text, "nothing, if what reads the target can do without")

@@ -11,6 +11,7 @@
 | binary(n); varbinary, blob | binary(n), varbinary, blob; varbinary, blob |
 | bit(n) | bit(m), m ≥ n |
 | enum, set | the same, with all of its members; an ENUM with an empty member only where the source's has it |
+| uuid, inet6, inet4 | the same; char and text with room for all of their characters |
 | any other | the same |
 | generated | generated, or none: its values are not written, so a plain column would not get them |
 | nullable | not AUTO_INCREMENT, nor TIMESTAMP NOT NULL: the server makes a value of its own of NULL there |
@@ -30,6 +31,9 @@ _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _TEXTS = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext", "json"})
 _BLOBS = frozenset({"varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _TIMES = frozenset({"time", "datetime", "timestamp"})
+_SHOWN = {"uuid": 36, "inet6": 39, "inet4": 15}
+"""Characters of the longest text that such a value is shown as."""
+
 NO_TRANSACTIONS = "MyISAM|Aria|MEMORY|CSV|ARCHIVE|MRG_MyISAM|BLACKHOLE"
 """Engines that have none."""
 
@@ -103,6 +107,8 @@ def _fits(source: Column, target: Column) -> bool:
         return target.type in _BLOBS
     if source.type in _TIMES:
         return target.type == source.type and target.fsp >= source.fsp
+    if source.type in _SHOWN and (target.type == "char" or target.type in _TEXTS):
+        return target.length >= _SHOWN[source.type]
     if source.type == "bit":
         return target.type == "bit" and target.precision >= source.precision
     if source.type in ("enum", "set"):

@@ -43,7 +43,9 @@ from unshard.schema.implied import (
 )
 from unshard.schema.text import column_text, key_text
 
-_LACKING = frozenset({*GEOMETRY_TYPES, "uuid", "inet4", "inet6"})
+AS_TEXT = {"uuid": DataType("char", (36,)), "inet6": DataType("varchar", (39,)), "inet4": DataType("varchar", (15,))}
+"""Types of MariaDB whose values TiDB keeps as the text that MariaDB shows: one text a value, of ASCII characters."""
+
 _LARGEST_TEXT = 65535
 _BEYOND_BMP = 4
 _LONGEST_KEY = 3072
@@ -133,9 +135,11 @@ def tidb_table(table: TableDefinition, words: Words, left_out: list[str]) -> Tab
 def tidb_column(column: ColumnDefinition, words: Words) -> ColumnDefinition:
     """A complete column as TiDB can have it. Raises NotInTidbError."""
     kind = column.type
-    if kind.name in _LACKING or (kind.name == "vector" and words.version < _VECTOR_SINCE):
+    if kind.name in GEOMETRY_TYPES or (kind.name == "vector" and words.version < _VECTOR_SINCE):
         raise NotInTidbError(f"column {column.name}: TiDB has no type {kind.name.upper()}")
     column = replace(column, invisible=False, others=())
+    if kind.name in AS_TEXT:
+        return replace(column, type=AS_TEXT[kind.name], charset="ascii", collation="ascii_bin")
     if not kind.is_text or column.charset is None or column.collation is None:
         return column
     before, collation = column.charset, words.collation_for(column.collation)
