@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,14 @@ from unshard.mysql.flavour import Flavour, identify
 from unshard.source.snapshot import create_database_statement, locate
 
 ROWS_PER_FILE = 100_000
+FIRST_ROWS = 12_500
+"""Rows of the first files of a table: each is a transaction or two of the load."""
 
 
 @dataclass(frozen=True, slots=True)
 class DumpSettings:
-    """What the user may set (`mydumpers.<name>`). Sizes in bytes; `rows` 0 means ROWS_PER_FILE."""
+    """What the user may set (`mydumpers.<name>`). Sizes in bytes. `rows` 0 means ROWS_PER_FILE, and fewer in the first
+    files."""
 
     directory: Path
     threads: int = 4
@@ -36,7 +39,8 @@ class DumpSettings:
 
     @property
     def limits(self) -> FileLimits:
-        return FileLimits(self.format, self.rows or ROWS_PER_FILE, self.chunk_filesize, self.statement_size)
+        limits = FileLimits(self.format, self.rows or ROWS_PER_FILE, self.chunk_filesize, self.statement_size)
+        return limits if self.rows else replace(limits, first_rows=FIRST_ROWS)
 
     def fixed(self) -> dict[str, Any]:
         """Those that a dump keeps from its start to its end."""

@@ -261,7 +261,9 @@ class DumpUnit:
                 tables=tuple(chunk.table for chunk in share if chunk.number == 0),
                 all_tables=header.tables,
                 where=self._settings.where,
-                limits=replace(limits, rows=2 * limits.rows),  # a range may hold more rows than was estimated
+                limits=replace(
+                    limits, rows=2 * limits.rows, first_rows=0
+                ),  # a range may hold more rows than was estimated
                 wait=self._barrier_wait,
             )
             for index, share in enumerate(shares(chunks, weights, tasks))

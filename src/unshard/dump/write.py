@@ -22,6 +22,10 @@ from unshard.model.table import Table
 Format = Literal["parquet", "sql"]
 
 
+ALIKE = 8
+"""Files of one size: as many as there are connections that load them, and more."""
+
+
 class DataFile(Protocol):
     """What `ParquetFile` and `SqlFile` have in common. `size` is in bytes, about what the file will be."""
 
@@ -37,12 +41,23 @@ class DataFile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """When a data file is full: whichever of rows and bytes comes first."""
+    """When a data file is full: whichever of rows and bytes comes first.
+
+    With `first_rows` the first files of a table are smaller, so that several connections can load a table that is not
+    large: `ALIKE` files of so many rows, as many of twice as many, and so on up to `rows`. 0: each takes `rows`.
+    """
 
     format: Format
     rows: int
     size: int
     statement_bytes: int
+    first_rows: int = 0
+
+    def rows_of(self, number: int) -> int:
+        """The rows that file `number`, from 0 on, takes."""
+        if not self.first_rows:
+            return self.rows
+        return min(self.rows, self.first_rows << min(number // ALIKE, 60))
 
 
 def write_files(parts: Path, table: Table, batches: Iterable[pa.RecordBatch], limits: FileLimits) -> list[DumpedFile]:
@@ -80,10 +95,11 @@ class _Attempt:
             if self._file is None:
                 self._path = self.parts / f"{os.urandom(8).hex()}.{self.limits.format}"
                 self._file = _open(self._path, self.table, self.limits)
-            room = self.limits.rows - self._file.rows
+            limit = self.limits.rows_of(len(self.written))
+            room = limit - self._file.rows
             self._file.write(batch.slice(0, room))
             batch = batch.slice(room)
-            if self._file.rows >= self.limits.rows or self._file.size >= self.limits.size:
+            if self._file.rows >= limit or self._file.size >= self.limits.size:
                 self.end_file()
 
     def end_file(self) -> None:
