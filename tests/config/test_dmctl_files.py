@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
+from unshard.config.database import DatabaseConfig
 from unshard.config.files import parse_source, parse_task
 
 TASK = """
@@ -230,3 +232,9 @@ def test_a_number_with_another_unit_is_refused(files: Any, value: str) -> None:
     used = [{"source-id": "s1", "syncer": {"checkpoint-flush-interval": value}}]
     (found,) = files.task_problems(mysql_instances=used)
     assert found.startswith("mysql-instances[0].syncer.checkpoint-flush-interval: ")
+
+
+def test_a_password_that_get_task_has_masked_is_refused() -> None:
+    server = {"host": "h", "port": 1, "user": "u", "password": "******"}
+    with pytest.raises(ValidationError, match="only stands for the password in a file that get-task has shown"):
+        DatabaseConfig.model_validate(server)

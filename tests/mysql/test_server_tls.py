@@ -16,7 +16,7 @@ import MySQLdb
 import pymysql
 import pytest
 
-from unshard.config.database import DatabaseConfig
+from unshard.config.database import DatabaseConfig, SecurityConfig
 from unshard.errors import SourceError, UnshardError
 from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint, connect, server_error, session
@@ -245,7 +245,6 @@ def _target(number: str) -> str:
 @pytest.mark.parametrize(
     ("security", "why"),
     [
-        ({"ssl-ca": "a", "ssl-ca-bytes": "-----BEGIN x"}, "ssl-ca and ssl-ca-bytes say the same"),
         ({"ssl-ca-bytes": "/etc/ca.pem"}, "ssl-ca-bytes is no PEM text"),
         ({"ssl-ca-base64": "geheim!"}, "ssl-ca-base64 is no PEM text"),
         ({"ssl-cert-bytes": "-----BEGIN x"}, "go together"),
@@ -256,3 +255,10 @@ def test_what_does_not_fit_together_is_refused(security: dict[str, Any], why: st
     with pytest.raises(ValueError, match=why) as caught:
         DatabaseConfig.model_validate({"host": "h", "port": 1, "user": "u", "security": security})
     assert "geheim" not in str(caught.value)
+
+
+def test_of_several_forms_the_inline_one_counts_as_in_dm() -> None:
+    keys = {"ssl-ca": "/a", "ssl-ca-bytes": "-----BEGIN x"}
+    assert SecurityConfig.model_validate(keys).pem("ca") == ("", "-----BEGIN x")
+    assert SecurityConfig.model_validate(keys | {"ssl-ca-base64": "LS0tLS1CRUdJTiB5"}).pem("ca") == ("", "-----BEGIN y")
+    assert SecurityConfig.model_validate({"ssl-ca": "/a"}).pem("ca") == ("/a", "")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from unshard.config.secret import read_secret
+from unshard.config.secret import HIDDEN, read_secret
 from unshard.config.section import NoEffect, Section
 from unshard.errors import ConfigError
 
@@ -47,7 +47,9 @@ class SecurityConfig(Section):
     )
     ssl_cert: str = Field(default="", description="File of the client certificate; goes with `ssl-key`.")
     ssl_key: str = Field(default="", description="File of the client certificate's private key.")
-    ssl_ca_bytes: PemText = Field(default="", repr=False, description="The authority's PEM text inline.")
+    ssl_ca_bytes: PemText = Field(
+        default="", repr=False, description="The authority's PEM text inline; counts over `ssl-ca`."
+    )
     ssl_cert_bytes: PemText = Field(default="", repr=False, description="The certificate's PEM text inline.")
     ssl_key_bytes: PemText = Field(
         default="", repr=False, description="The key's PEM text inline; it is kept in memory, never in a file."
@@ -63,10 +65,10 @@ class SecurityConfig(Section):
     def _fit(self) -> SecurityConfig:
         for part in _PARTS:
             given = [name for name in _forms(part) if getattr(self, name.replace("-", "_"))]
-            if len(given) > 1:
-                raise ValueError(f"{' and '.join(given)} say the same; keep one")
-            if given and given[0] != f"ssl-{part}" and "-----BEGIN " not in self.pem(part)[1]:
-                raise ValueError(f"{given[0]} is no PEM text: it begins with -----BEGIN, in base64 with LS0tLS1CRUdJTi")
+            if given and given[-1] != f"ssl-{part}" and "-----BEGIN " not in self.pem(part)[1]:
+                raise ValueError(
+                    f"{given[-1]} is no PEM text: it begins with -----BEGIN, in base64 with LS0tLS1CRUdJTi"
+                )
         if any(self.pem("cert")) != any(self.pem("key")):
             raise ValueError("ssl-cert and ssl-key go together; set both or neither")
         if self.cert_allowed_cn and not any(self.pem("ca")):
@@ -74,14 +76,17 @@ class SecurityConfig(Section):
         return self
 
     def pem(self, part: str) -> tuple[str, str]:
-        """Path and text of `ca`, `cert` or `key`; one of the two is "", or both."""
+        """Path and text of `ca`, `cert` or `key`; one of the two is "", or both.
+
+        Of several forms base64 counts first, then the text, then the file, as in DM.
+        """
         path, text, coded = (str(getattr(self, name.replace("-", "_"))) for name in _forms(part))
         if coded:
             try:
                 text = base64.b64decode("".join(coded.split()), validate=True).decode()
             except ValueError:
                 text = "no base64"
-        return path, text
+        return ("", text) if text else (path, "")
 
 
 def _forms(part: str) -> tuple[str, str, str]:
@@ -113,6 +118,13 @@ class DatabaseConfig(Section):
     max_allowed_packet: Annotated[int | None, NoEffect("the server's own value is used")] = Field(
         default=None, description="Largest packet in bytes."
     )
+
+    @field_validator("password")
+    @classmethod
+    def _password(cls, password: str) -> str:
+        if password == HIDDEN:
+            raise ValueError("`******` only stands for the password in a file that get-task has shown; write it there")
+        return password
 
     @field_validator("session")
     @classmethod

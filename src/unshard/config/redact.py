@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
+from unshard.config.secret import HIDDEN
 from unshard.log.hide import without_credentials
 
-HIDDEN = "******"
 _SECRET = re.compile(
     r"password|passwd|secret(?![-_]?key[-_]path)|token(?![-_]file)|access[._-]?key|credential|ssl[-_]key[-_](bytes|base64)",
     re.IGNORECASE,

@@ -8,6 +8,9 @@ from pathlib import Path
 from unshard.config.cipher import PREFIX, decrypt, decrypt_dm, encrypt, has_key, is_of_dm
 from unshard.errors import ConfigError
 
+HIDDEN = "******"
+"""What is shown in place of a secret."""
+
 
 def read_secret(reference: str) -> str:
     """The secret that `env:NAME`, `file:PATH`, an encrypted or a plain text stands for, as it is now.

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from unshard.config.redact import HIDDEN
+from unshard.config.secret import HIDDEN
 from unshard.config.source import SourceConfig
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from unshard.config.redact import HIDDEN
+from unshard.config.secret import HIDDEN
 from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ClusterError
 from unshard.web.rest.rule_form import (
