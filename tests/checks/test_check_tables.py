@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from checked import found, mended, report_of, statement, with_keys
 from task_runs import TaskFiles
+from unshard.model.table import TableName
+from unshard.target.filled import FilledTables
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 TABLES = "table structure compatibility check"
 TRIGGERS = "target trigger checker"
+ROWS = "target rows checker"
 
 
 @pytest.mark.parametrize(
@@ -204,3 +208,25 @@ def test_an_error_on_the_way_is_a_failure_of_that_check(
     (finding,) = found(own, "auto-increment key checking")
     assert finding.severity == "fail" and finding.short_error.startswith("CONFIG-007")
     assert not report_of(own).passed
+
+
+def test_rows_that_the_load_would_refuse_are_told_before_the_dump(
+    files: TaskFiles, changed_source: MariadbServer, schema: str
+) -> None:
+    files.target.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v VARCHAR(20))")
+    assert found(files, ROWS) == []
+    files.target.run(f"INSERT INTO {schema}.t VALUES (1, 'of others')")
+    (finding,) = found(files, ROWS)
+    assert finding.severity == "fail" and "LOAD-026" in finding.short_error and "1 row" in finding.short_error
+    assert "incremental-import" in finding.instruction
+    merging = {"own": {"dir": str(files.folder / "dump"), "incremental-import": True}}
+    assert found(with_keys(files, loaders=merging), ROWS) == []
+    records = FilledTables(files.meta, files.name)
+    files.target.run(f"CREATE DATABASE {files.meta}")
+    with closing(files.target.connection()) as connection:
+        records.create(connection)
+        records.claim(connection, "s1", [TableName(schema, "t")], merges=True)
+        assert found(files, ROWS) == []
+        records.note_earlier(connection)
+    (finding,) = found(files, ROWS)
+    assert "LOAD-025" in finding.short_error and "--reset" in finding.instruction

@@ -207,6 +207,10 @@ ITEMS: tuple[Item, ...] = (
         applies="all modes, for each merged table of several sources",
     ),
     Item(
+        "", "target rows checker", "a copy finds no rows in its target tables but those that it has on record",
+        "target", target=tables.rows_in_target, applies="`full`, `all`, until the copy is done", worst="fail",
+    ),
+    Item(
         "target_triggers", "target trigger checker", "no trigger of the target does again what the binlog holds",
         "target", target=tables.target_triggers, applies="all but `dump` and `load`", worst="fail",
     ),

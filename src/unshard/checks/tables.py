@@ -9,9 +9,12 @@ from unshard.checks.differences import differences, unfilled
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding, Severity
 from unshard.errors import ConfigError, Where
+from unshard.load.checkpoint import LoadTables
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import session
+from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import create_statement
+from unshard.target.filled import FilledTables
 from unshard.transform.extract import constants
 from unshard.transform.online_tables import OnlineTables
 
@@ -49,6 +52,24 @@ def _foreign_keys(source: SourceFacts, name: TableName, *, checked: bool) -> Ite
     elif not source.logs_cascades and not checked:
         text = f"table {name}: what its foreign key changes (ON ... CASCADE, SET NULL) is not in the source's binlog"
         yield Finding("fail", f"{text}, and a target that checks no foreign keys does not do it", check, self=str(name))
+
+
+def rows_in_target(task: TaskFacts) -> tuple[Finding, ...]:
+    """Rows in target tables that the load would refuse behind the dump. Raises LoadError LOAD-025 and LOAD-026."""
+    loading = {config.source_id for config in task.loading}
+    for source in task.sources:
+        if source.name not in loading:
+            continue
+        config, meta = source.config, (source.config.meta_schema, source.config.name)
+        with session(to_endpoint(config.target), "target") as connection:
+            FilledTables(*meta).check(
+                connection,
+                source.name,
+                source.targets.values(),
+                merges=config.loader.incremental_import,
+                adopts=LoadTables(*meta, source.name).begun(connection, any_source=True) != "",
+            )
+    return ()
 
 
 def _unfilled(source: SourceFacts, table: Table, target: TableName) -> Iterator[Finding]:

@@ -92,14 +92,7 @@ class FilledTables:
         `merges`: rows of others may be there. `adopts`: rows may be there that the task wrote before it kept records.
         Raises LoadError LOAD-025 for rows of an earlier attempt of the task, LOAD-026 for rows of others.
         """
-        known = self.read(connection)
-        current = {name for name, one in known.items() if not one.earlier}
-        new = sorted(set(targets) - current)
-        there = with_rows(connection, new)
-        if there:  # another source of the task may have begun since: it is on record before its first row
-            known = self.read(connection)
-            current = {name for name, one in known.items() if not one.earlier}
-        strange = [name for name in there if name not in current]
+        known, new, strange = self._look(connection, targets)
         adopts = adopts and not known
         if not adopts:
             self._refuse(connection, source, strange, known, merges=merges)
@@ -114,6 +107,27 @@ class FilledTables:
                     " VALUES (%s, %s, %s, FALSE, %s, FALSE)",
                     [(name.schema, name.table, source, name in strange and not adopts) for name in new],
                 )
+
+    def check(
+        self, connection: Any, source: str, targets: Iterable[TableName], *, merges: bool, adopts: bool = False
+    ) -> None:
+        """Raise what `claim` would raise now. Writes nothing."""
+        known, _, strange = self._look(connection, targets)
+        if known or not adopts:
+            self._refuse(connection, source, strange, known, merges=merges)
+
+    def _look(
+        self, connection: Any, targets: Iterable[TableName]
+    ) -> tuple[dict[TableName, Filled], list[TableName], list[TableName]]:
+        """What is on record; those of the targets that this attempt has no record of; those of them with rows."""
+        known = self.read(connection)
+        current = {name for name, one in known.items() if not one.earlier}
+        new = sorted(set(targets) - current)
+        there = with_rows(connection, new)
+        if there:  # another source of the task may have begun since: it is on record before its first row
+            known = self.read(connection)
+            current = {name for name, one in known.items() if not one.earlier}
+        return known, new, [name for name in there if name not in current]
 
     def _refuse(
         self,
