@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
-from rich.console import Console
+if TYPE_CHECKING:  # a mistake in a file is told, by `error_text`, before rich is loaded
+    from rich.console import Console
 
 Level = Literal["INFO", "WARN", "ERROR"]
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (INFO |WARN |ERROR) ")
