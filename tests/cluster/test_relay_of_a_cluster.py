@@ -334,12 +334,13 @@ def test_a_binlog_that_was_purged_upstream_is_told_and_a_new_copy_gets_past_it(r
     relay.ctl("resume-relay")
     error = relay.shop.stopped(SOURCE, "RELAY-010")
     assert error["place"] == f"{file}:{offset}"
-    assert "start-task --remove-meta" in error["Workaround"]
+    assert "start-task --reset" in error["Workaround"]
     for task in ("shop", "copy"):
         relay.shop.stop(task)
-    relay.shop.target.run(f"DROP DATABASE {TARGET.schema}")
     task = relay.shop.task_file()
-    relay.shop.do("start-task", task, "--remove-meta")
+    done = relay.shop.cluster.told("start-task", task, "--reset")
+    assert done.exit_code == 1 and f"drops {TARGET}" in done.stderr and "Aborted" in done.stderr, done
+    relay.shop.do("start-task", task, "--reset", "--yes")
     relay.shop.moves(SOURCE)
     relay.shop.saved("shop")
     assert_equal([(relay.server, shard) for shard in SHARDS], (relay.shop.target, TARGET))

@@ -23,6 +23,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("check-task {task} --start-time '2026-01-02 03:04:05'", "check-task", {"startTime": "2026-01-02 03:04:05"}),
     ("start-task {task}", "start-task", {"task": TASK, "sources": [], "removeMeta": False, "startTime": ""}),
     ("start-task {task} --remove-meta -s a,b -s {source}", "start-task", {"sources": ["a", "b", "shop-01"]}),
+    ("start-task {task} --reset --yes", "start-task", {"task": TASK, "reset": "do"}),
     ("stop-task orders", "stop-task", {"name": "orders", "sources": [], "batchSize": 5}),
     ("stop-task {task}", "stop-task", {"name": "orders"}),
     ("pause-task -s a --batch-size 2", "pause-task", {"name": "", "sources": ["a"], "batchSize": 2}),

@@ -188,3 +188,23 @@ def test_of_a_versioned_table_the_current_rows_are_dumped(
     source_server.run(f"INSERT INTO {two_tables}.v VALUES (1), (2)", f"DELETE FROM {two_tables}.v WHERE id = 1")
     make_dump(two_tables).run()
     assert dumped_ids(tmp_path / "dump", TableName(two_tables, "v")) == [2]
+
+
+def test_a_dump_of_an_earlier_attempt_is_made_again(
+    make_dump: Callable[..., DumpUnit], source_server: MariadbServer, two_tables: str, tmp_path: Path
+) -> None:
+    """Also with other settings, which a dump of the same attempt may not have."""
+
+    def rows(**settings: Any) -> int:
+        make_dump(two_tables, **settings).run()
+        return read_dump(tmp_path / "dump").records[TableName(two_tables, "b")].rows
+
+    assert rows() == 5
+    source_server.run(f"INSERT INTO {two_tables}.b VALUES (6, 6)")
+    assert rows() == 5
+    assert rows(attempt="first", rows=1000) == 6
+    source_server.run(f"INSERT INTO {two_tables}.b VALUES (7, 7)")
+    assert rows(attempt="first", rows=1000) == rows(rows=1000) == 6
+    with pytest.raises(DumpError) as caught:
+        rows(attempt="first")
+    assert caught.value.code == "DUMP-002"

@@ -191,6 +191,7 @@ class Rig:
         self.beside: list[tuple[str, ...]] = []
         self.asked: list[str] = []
         self.forgotten: list[str] = []
+        self.resets: list[tuple[str, ...]] = []
         self.left: list[tuple[str, ...]] = []
         self.moves: list[tuple[str, ...]] = []
         self.master = Master(
@@ -206,6 +207,7 @@ class Rig:
             leave=self._leave,
             moved=self._moved,
             at_time=self._at_time,
+            reset=self._reset,
         )
         self._stop = Event()
         self._thread = Thread(target=self._beats)
@@ -264,6 +266,10 @@ class Rig:
     def _forget(self, config: SubtaskConfig) -> None:
         self.forgotten.append(config.name)
         self._happen()
+
+    def _reset(self, configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
+        self.resets.append(("ask" if ask else "do", *(config.source_id for config in configs)))
+        return ("drops orders",)
 
     def _leave(self, config: SubtaskConfig, sources: Sequence[str]) -> None:
         self.left.append((config.name, *sources))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cluster_rig import Rig, task_text
 
@@ -244,6 +246,41 @@ def test_remove_meta_wants_the_task_gone_and_checks_again(rig: Rig) -> None:
     with pytest.raises(ClusterError) as caught:
         rig.master.start_task(StartTask(task=text, sources=("b",), remove_meta=True))
     assert caught.value.code == "CLUSTER-016" and rig.forgotten == ["t"]
+
+
+def test_a_reset_is_of_a_stopped_task_and_tells_before_what_it_does(rig: Rig) -> None:
+    two_sources(rig)
+    text = task_text("t", "a", "b")
+    asked = StartTask(task=text, sources=("a",), reset="show")
+    told = rig.master.start_task(asked)
+    assert told["reset"] == ("drops orders",)
+    assert rig.resets == [("ask", "a", "b")] and not rig.checks and "t" not in rig.master.cluster.state.tasks
+    assert rig.master.start_task(asked.model_copy(update={"reset": "do"}))["result"]
+    assert rig.resets[1:] == [("do", "a", "b")] and len(rig.checks) == 1
+    for reset in (asked, asked.model_copy(update={"reset": "do"})):
+        with pytest.raises(ClusterError) as caught:
+            rig.master.start_task(reset.model_copy(update={"sources": ("b",)}))
+        assert caught.value.code == "CLUSTER-016" and "stop-task t first" in str(caught.value)
+    assert len(rig.resets) == 2
+
+
+@pytest.mark.parametrize("how", [{"reset": "do"}, {"remove_meta": True}], ids=["reset", "remove-meta"])
+def test_a_start_anew_is_another_attempt_whose_workers_take_no_dump_of_before(rig: Rig, how: dict[str, Any]) -> None:
+    worker = rig.worker("w1")
+    rig.sources("a")
+
+    def attempt(**how: Any) -> str:
+        assert rig.master.start_task(StartTask(task=task_text("t", "a"), **how))["result"]
+        assert worker.order is not None
+        found = str(worker.order.subtasks[0].config.get("attempt", ""))
+        rig.master.stop_task(StopTask(name="t"))
+        return found
+
+    assert attempt() == ""
+    first = attempt(**how)
+    assert len(first) == 16
+    assert attempt() == first, "a stop and a start go on with the same attempt"
+    assert attempt(**how) not in ("", first)
 
 
 def test_the_key_remove_meta_of_a_file_forgets_nothing_and_the_answer_says_so(rig: Rig) -> None:

@@ -45,12 +45,17 @@ class CheckTask(Request):
 
 
 class StartTask(Request):
-    """Check a task and start it on its sources, on all or none. `start_time`: `YYYY-MM-DD HH:MM:SS` or RFC 3339."""
+    """Check a task and start it on its sources, on all or none. `start_time`: `YYYY-MM-DD HH:MM:SS` or RFC 3339.
+
+    `reset`: `do` undoes what an earlier attempt of the task did to the target before the start; `show` only tells, line
+    by line in the answer's `reset`, what that would be.
+    """
 
     verb = "start-task"
     task: str = Field(repr=False)
     sources: tuple[str, ...] = ()
     remove_meta: bool = False
+    reset: Literal["", "show", "do"] = ""
     start_time: str = ""
 
 

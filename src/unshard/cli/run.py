@@ -139,17 +139,7 @@ def _unless(stop: Event) -> Iterator[None]:
 def _reset(configs: Sequence[SubtaskConfig], printer: Printer, *, asks: bool) -> None:
     """Begin from nothing, by the task's records; they are shown. Raises typer.Abort where the user does not agree."""
     undone = look(configs)
-    told = [
-        *(f"drops {name} ({count}), which this task has made" for name, count in undone.drops),
-        *(f"empties {name} ({count}), which was empty when this task began" for name, count in undone.empties),
-        *(
-            f"keeps {name} ({count}), which held rows before this task began: delete those of the task by hand"
-            for name, count in undone.keeps
-        ),
-        *(f"removes the dump in {folder}" for folder in undone.dumps),
-        f"drops the other records of task {configs[0].name} in {configs[0].meta_schema}",
-    ]
-    for line in told:
+    for line in undone.lines:
         printer.tell(f"reset: {line}")
     if asks:
         typer.confirm("Go on?", abort=True, err=True)

@@ -73,6 +73,8 @@ class SubtaskConfig(Section):
     """One source's part of a task, complete. Pickles; `model_dump_json` writes it, `model_validate_json` reads it.
 
     `peers` are all sources of the task, this one too. `pessimistic`: DDL of merged tables is brought together.
+    `attempt`: the master draws it when a start forgets what the target has on record; a dump of an earlier attempt is
+    made again. Empty: any dump goes on.
     Passwords in it are what the user wrote (plain or a reference); `redacted` is the form to show.
     """
 
@@ -86,6 +88,7 @@ class SubtaskConfig(Section):
     source: SourceConfig
     target: TargetConfig
     start: MetaConfig | None = None
+    attempt: str = ""
     routes: dict[str, RouteRule] = Field(default_factory=dict)
     filters: dict[str, FilterRule] = Field(default_factory=dict)
     block_allow: BlockAllowRule | None = None

@@ -100,6 +100,7 @@ class Header:
     started: str
     finished: bool = False
     end: Location | None = None
+    attempt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ def read_header(directory: Path) -> Header | None:
         form["started"],
         form["finished"],
         location_from(form["end"]) if form["end"] else None,
+        form.get("attempt", ""),
     )
 
 
@@ -173,6 +175,7 @@ def write_header(directory: Path, header: Header) -> None:
         "started": header.started,
         "finished": header.finished,
         "end": location_form(header.end) if header.end else None,
+        "attempt": header.attempt,
     }
     reach("dump-header-before")
     write_durably(directory / STATE / HEADER, json.dumps(stamped(form), indent=1))

@@ -26,7 +26,7 @@ FIRST_ROWS = 12_500
 @dataclass(frozen=True, slots=True)
 class DumpSettings:
     """What the user may set (`mydumpers.<name>`). Sizes in bytes. `rows` 0 means ROWS_PER_FILE, and fewer in the first
-    files."""
+    files. `attempt`: as in `SubtaskConfig`."""
 
     directory: Path
     threads: int = 4
@@ -36,6 +36,7 @@ class DumpSettings:
     where: str = ""
     format: Format = "parquet"
     consistency: Consistency = "auto"
+    attempt: str = ""
 
     @property
     def limits(self) -> FileLimits:
@@ -69,6 +70,9 @@ def header_to_resume(settings: DumpSettings, source: str) -> Header | None:
             raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": foreign[0]})
         wipe(directory)
         return None
+    if header.source == source and settings.attempt not in ("", header.attempt):
+        wipe(directory)
+        return None
     if header.source != source or header.settings != settings.fixed():
         found = f"a dump of {header.source} with {header.settings}"
         raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": found})
@@ -97,6 +101,7 @@ def begin(
         },
         rows_estimate=sum(table.rows for table in tables),
         started=now_text(),
+        attempt=settings.attempt,
     )
     parts = parts_folder(settings.directory, header.run)
     with disk(parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ANEW = "begin anew by `unshard run TASK.yaml --reset`"
+ANEW = "begin anew by `unshard run TASK.yaml --reset` (a cluster: `stop-task`, then `start-task --reset`)"
 """What to do where a copy can't go on."""
 
 

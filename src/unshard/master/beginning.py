@@ -12,6 +12,7 @@ from unshard.errors import ClusterError, TargetError, Where
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import identify
+from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
 from unshard.source.by_time import position_at
 from unshard.target.fence import wait_for_earlier_ddl
@@ -22,6 +23,7 @@ from unshard.target.recorded import read_recorded
 from unshard.target.shard_locks import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
+Reset = Callable[[Sequence[SubtaskConfig], bool], tuple[str, ...]]
 AtTime = Callable[[SubtaskConfig, str, bool], MetaConfig]
 Leave = Callable[[SubtaskConfig, Sequence[str]], object]
 PATIENCE_SECONDS = 20.0
@@ -31,6 +33,17 @@ def forget(config: SubtaskConfig) -> tuple[str, ...]:
     """Drop all that the target has on record of the task; the names of the tables. Raises TargetError."""
     with session(to_endpoint(config.target), "target") as connection:
         return forget_task(connection, config.meta_schema, config.name)
+
+
+def reset(configs: Sequence[SubtaskConfig], ask: bool) -> tuple[str, ...]:
+    """Undo in the target what the task's copy did, or only `ask` what that would be; it in lines. Raises TargetError.
+
+    `configs`: all of the task's subtasks, none of which runs.
+    """
+    undone = look(configs, dumps=False)
+    if not ask:
+        undo(configs, undone)
+    return undone.lines
 
 
 def leave(config: SubtaskConfig, sources: Sequence[str]) -> None:

@@ -68,7 +68,8 @@ def _in_short(error: ConfigError) -> str:
 
 def subtask_config(state: State, row: SubtaskRow) -> SubtaskConfig:
     source = source_config(state.sources[row.source])
-    return with_start(plan_subtask(task_config(state.tasks[row.task]), source), row.start)
+    config = plan_subtask(task_config(state.tasks[row.task]), source)
+    return with_start(config, row.start, attempt_of(state, row.task))
 
 
 def same_login(old: DatabaseConfig, new: DatabaseConfig) -> bool:
@@ -86,10 +87,19 @@ def opened(password: str) -> str:
     return password if password.startswith(("env:", "file:")) else read_secret(password)
 
 
-def with_start(config: SubtaskConfig, start: str) -> SubtaskConfig:
-    if not start:
-        return config
-    return config.model_copy(update={"start": MetaConfig.model_validate_json(start)})
+def with_start(config: SubtaskConfig, start: str, attempt: str) -> SubtaskConfig:
+    begins = {"start": MetaConfig.model_validate_json(start)} if start else {}
+    return config.model_copy(update={**begins, "attempt": attempt})
+
+
+def attempt_of(state: State, task: str) -> str:
+    """`SubtaskConfig.attempt` of the task: as of its last start that forgot what the target had on record."""
+    return state.texts.get(attempt_name(task), "")
+
+
+def attempt_name(task: str) -> str:
+    """The name of the text that keeps a task's attempt, also while the task is stopped."""
+    return f"attempt of {task}"
 
 
 def order_of(state: State, bound: Bound, *, held: bool = False) -> SourceOrder:
@@ -135,7 +145,9 @@ def _told(state: State, source: SourceRow, subtask: SubtaskRow) -> tuple[dict[st
     """The config of a subtask, or why there is none."""
     task = state.tasks[subtask.task]
     try:
-        return _subtask_form(task.text, task.name, source.text, source.name, source.enabled, subtask.start), ""
+        attempt = attempt_of(state, task.name)
+        form = _subtask_form(task.text, task.name, source.text, source.name, source.enabled, subtask.start, attempt)
+        return form, ""
     except ConfigError as error:
         logger("master", source=source.name, task=task.name).error(
             "task can't be read", sampled=True, **error.to_dict()
@@ -173,9 +185,11 @@ def _task(text: str, name: str) -> TaskConfig:
 
 
 @lru_cache(_SENT)
-def _subtask_form(task: str, name: str, source: str, source_name: str, enabled: bool, start: str) -> dict[str, Any]:
+def _subtask_form(
+    task: str, name: str, source: str, source_name: str, enabled: bool, start: str, attempt: str
+) -> dict[str, Any]:
     config = source_config(SourceRow(source_name, source, enabled))
-    return sent_form(with_start(plan_subtask(_read(_task, task, name), config), start))
+    return sent_form(with_start(plan_subtask(_read(_task, task, name), config), start, attempt))
 
 
 def sent_form(config: Section) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from unshard.config.files import parse_source
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
 from unshard.master.answers import Answer, answer, plain
-from unshard.master.beginning import AtTime, Forget, Leave, at_time, forget, leave
+from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forget, leave, reset
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import Files, SettingsOf
@@ -85,6 +85,7 @@ class Master:
         ask: Ask = ask,
         forget: Forget = forget,
         at_time: AtTime = at_time,
+        reset: Reset = reset,
         leave: Leave = leave,
         moved: Moved = check_moved,
         own: Mapping[str, Any] | None = None,
@@ -98,7 +99,7 @@ class Master:
         self.election = Election(store, name, addr, lease_seconds)
         self.roster = Roster(worker_ttl_seconds)
         self.cluster = Cluster(store, self.election, self.roster, links)
-        self.tasks = Tasks(self.cluster, check, forget, at_time)
+        self.tasks = Tasks(self.cluster, check, forget, at_time, reset)
         self.sources = Sources(self.cluster, ask)
         self.statuses = Statuses(self.cluster)
         self._relays = Relays(self.cluster)

@@ -142,4 +142,4 @@ TEXTS = Table(
     Column("name", _name(64), primary_key=True),
     Column("text", _text(), nullable=False),
 )
-"""What users leave for others, by name: `topology`, where their own tools are."""
+"""Texts by name: `topology`, where users have their own tools; `attempt of TASK`, as in `orders.attempt_of`."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from secrets import token_hex
 from threading import Lock
 
 from unshard.api.stage import Stage
@@ -18,11 +19,11 @@ from unshard.config.subtask import SubtaskConfig, plan_subtasks
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, ClusterError, ConfigError, Where
 from unshard.master.answers import Answer, answer, plain
-from unshard.master.beginning import AtTime, Forget, at_time, forget, start_of
+from unshard.master.beginning import AtTime, Forget, Reset, at_time, forget, reset, start_of
 from unshard.master.cluster import Cluster
 from unshard.master.kept import kept
 from unshard.master.meanwhile import refuse_changed
-from unshard.master.orders import same_login, source_config, subtask_config, task_config
+from unshard.master.orders import attempt_name, same_login, source_config, subtask_config, task_config
 from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
 from unshard.master.store import Writing
@@ -32,12 +33,18 @@ _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
 class Tasks:
-    """The verbs of tasks. `check` asks both ends before a start, `forget` and `at_time` are of `beginning.py`."""
+    """The verbs of tasks. `check` asks both ends before a start; the other three are of `beginning.py`."""
 
     def __init__(
-        self, cluster: Cluster, check: Check = check_task, forget: Forget = forget, at_time: AtTime = at_time
+        self,
+        cluster: Cluster,
+        check: Check = check_task,
+        forget: Forget = forget,
+        at_time: AtTime = at_time,
+        reset: Reset = reset,
     ) -> None:
         self._cluster, self._check, self._forget, self._at_time = cluster, check, forget, at_time
+        self._reset = reset
         self._starting: set[str] = set()
         self._latch = Lock()
 
@@ -57,18 +64,23 @@ class Tasks:
         """Start a task on all of its sources, or those named; on none where one of them can't be.
 
         `checked`: the checks have been run. `msg` of the answer tells of keys that have no effect.
-        Raises ClusterError CLUSTER-007 to 009, 015, 018, 083, 093; ConfigError.
+        With `reset: show` nothing is checked or started, and the answer's `reset` tells what a reset would do.
+        Raises ClusterError CLUSTER-007 to 009, 015, 016, 018, 083, 093; ConfigError.
         """
         task = parse_task(request.task)
         with self._alone(task.name):
             state = self._cluster.state
             configs = plan(state, task, request.sources)
             self._refuse(state, task, request, [config.source_id for config in configs])
+            if request.reset == "show":
+                return plain(reset=self._reset(plan(state, task, ()), ask=True))
             told = ""
+            starts = self._starts(configs, request)
+            if request.reset:
+                self._reset(plan(state, task, ()), ask=False)
             try:
                 others = others_of(state, task, configs)
                 told = "" if checked else self._checked(task, configs, others)
-                starts = self._starts(configs, request)
                 if request.remove_meta:
                     self._forget(configs[0])
                     told = "" if checked else self._checked(task, configs, others)  # now as a task that begins
@@ -81,6 +93,8 @@ class Tasks:
                 rows = [SubtaskRow(task.name, name, Stage.RUNNING, first, start) for name, start in starts.items()]
                 if task.name not in state.tasks:
                     writing.put_task(TaskRow(task.name, kept(request.task)))
+                if _forgets(request):
+                    writing.put_text(attempt_name(task.name), token_hex(8))
                 for row in rows:
                     writing.put_subtask(row)
         started = answer(settle(self._cluster, rows, Stage.RUNNING))
@@ -122,6 +136,8 @@ class Tasks:
                 self._forget(configs[rows[0].source])
             with self._cluster.change() as writing:
                 refuse_changed(state, writing.state, task.name, configs)
+                if _forgets(request):
+                    writing.put_text(attempt_name(task.name), token_hex(8))
                 for row in rows:
                     writing.put_subtask(replace(row, start=starts[row.source], brief=None))
         return self._operate(ResumeTask(name=task.name, sources=request.sources), Stage.RUNNING)
@@ -186,7 +202,7 @@ class Tasks:
 
     def _starts(self, configs: Iterable[SubtaskConfig], request: StartTask) -> dict[str, str]:
         """Where each source begins. Asked before records are dropped: a time that is refused leaves all as it was."""
-        time, forgets = request.start_time, request.remove_meta
+        time, forgets = request.start_time, _forgets(request)
         return {one.source_id: start_of(one, time, self._at_time, forgets=forgets) for one in configs}
 
     def _checked(self, task: TaskConfig, configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]) -> str:
@@ -204,8 +220,9 @@ class Tasks:
                 raise ClusterError("CLUSTER-015", Where(name))
         _refuse_twin(state, task.name)
         known = state.tasks.get(task.name)
-        if request.remove_meta and known is not None:
-            cause = f"remove-meta drops what the target has of the whole task: stop-task {task.name} first"
+        if (request.remove_meta or request.reset) and known is not None:
+            asked = "reset" if request.reset else "remove-meta"
+            cause = f"{asked} drops what the target has of the whole task: stop-task {task.name} first"
             raise ClusterError("CLUSTER-016", cause=cause)
         if known is not None and not _same(task_config(known), task):
             raise ClusterError("CLUSTER-009", values={"task": task.name})
@@ -222,6 +239,10 @@ class Tasks:
         finally:
             with self._latch:
                 self._starting.discard(task)
+
+
+def _forgets(request: StartTask) -> bool:
+    return request.remove_meta or request.reset == "do"
 
 
 def plan(state: State, task: TaskConfig, sources: Sequence[str]) -> tuple[SubtaskConfig, ...]:

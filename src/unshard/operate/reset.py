@@ -27,24 +27,46 @@ class Undone:
     Each goes with its number of rows in words. `dumps` are folders of dumps.
     """
 
+    task: str
+    meta_schema: str
     drops: tuple[tuple[TableName, str], ...]
     empties: tuple[tuple[TableName, str], ...]
     keeps: tuple[tuple[TableName, str], ...]
     dumps: tuple[Path, ...]
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What a reset does, in a line for each table and folder."""
+        return (
+            *(f"drops {name} ({count}), which this task has made" for name, count in self.drops),
+            *(f"empties {name} ({count}), which was empty when this task began" for name, count in self.empties),
+            *(
+                f"keeps {name} ({count}), which held rows before this task began: delete those of the task by hand"
+                for name, count in self.keeps
+            ),
+            *(f"removes the dump in {folder}" for folder in self.dumps),
+            f"drops the other records of task {self.task} in {self.meta_schema}",
+        )
 
-def look(configs: Sequence[SubtaskConfig]) -> Undone:
-    """What a reset of the task would do; `configs` are all of its subtasks. Changes nothing. Raises TargetError."""
+
+def look(configs: Sequence[SubtaskConfig], *, dumps: bool = True) -> Undone:
+    """What a reset of the task would do; `configs` are all of its subtasks. Changes nothing. Raises TargetError.
+
+    `dumps`: whether the folders of the dumps are on this machine. Those of a cluster are on its workers, which make a
+    dump of another attempt again (`SubtaskConfig.attempt`).
+    """
     first = configs[0]
     with session(to_endpoint(first.target), "target") as connection:
         records = FilledTables(first.meta_schema, first.name).read(connection)
         filled = frozenset(with_rows(connection, sorted(records)))
         told = {name: counted(connection, name) if name in filled else "no row" for name in sorted(records)}
     return Undone(
+        first.name,
+        first.meta_schema,
         tuple((name, told[name]) for name in told if records[name].made),
         tuple((name, told[name]) for name in told if not records[name].made and not records[name].had_rows),
         tuple((name, told[name]) for name in told if not records[name].made and records[name].had_rows),
-        tuple(folder for config in configs if (folder := _dump_of(config)) is not None),
+        tuple(folder for config in configs if dumps and (folder := _dump_of(config)) is not None),
     )
 
 

@@ -25,7 +25,7 @@ _NAMED = (
     *("source", "sources", "source_id", "source_name", "source_name_list", "worker", "workers", "worker_name"),
     *("worker_name_list", "filename", "relay_binlog_name", "sub_dir", "relay_dir", "time", "binlog_pos"),
     *("database", "table", "schema_source", "from_source", "from_target"),
-    *("start_time", "remove_meta", "overwrite", "force", "keep_meta"),
+    *("start_time", "remove_meta", "reset", "overwrite", "force", "keep_meta"),
 )
 """Keys of a body or query that name what is changed, or say how; a value is written only where it looks like a name."""
 

@@ -187,6 +187,7 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
             where=settings.where,
             format=settings.format,
             consistency=settings.consistency,
+            attempt=config.attempt,
         ),
         dumped(config),
         work,

@@ -69,18 +69,35 @@ def start_task(
     remove_meta: Annotated[
         bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
     ] = False,
+    reset: Annotated[
+        bool,
+        typer.Option(
+            "--reset", help="Drop or empty the target's tables that this task has made or filled, then start anew."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Let --reset do so without a question.")] = False,
     start_time: StartTime = "",
 ) -> None:
-    """Check a task and start it on its sources (-s: on these only); on all or none."""
+    """Check a task and start it on its sources (-s: on these only); on all or none.
+
+    --reset and --remove-meta are for a task that is stopped on all of its sources.
+    """
     session: Session = context.obj
     request = guarded(
         lambda: StartTask(
             task=text_of(task),
             sources=source_ids(session.sources),
             remove_meta=remove_meta,
+            reset="do" if reset else "",
             start_time=start_time,
         )
     )
+    if reset and not yes:
+        answer = guarded(lambda: session.client.ask(request.model_copy(update={"reset": "show"})))
+        if answer.get("result"):
+            for line in answer["reset"]:
+                typer.echo(f"reset: {line}", err=True)
+            typer.confirm("Go on?", abort=True, err=True)
     ask(session, request)
 
 
