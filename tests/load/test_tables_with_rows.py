@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from task_runs import wait_until
 from unshard.dump.unit import DumpUnit
 from unshard.errors import LoadError
+from unshard.load.remake import EmptyTables
 from unshard.load.unit import LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
@@ -110,3 +115,90 @@ def test_which_tables_the_task_has_made_is_on_record(
         name: ("shard-1", True),
         other: ("shard-2", False),
     }
+
+
+def test_an_empty_table_that_the_task_has_made_is_made_anew_where_the_source_has_other_columns(
+    make_load: Make,
+    make_dump: Callable[..., DumpUnit],
+    name: TableName,
+    source_server: MariadbServer,
+    target_server: MariadbServer,
+    tmp_path: Path,
+) -> None:
+    """The way of LOAD-025 by hand: the records are dropped, the table emptied; meanwhile the source was altered."""
+    make_load(name.schema).run()
+    with session(target_server.endpoint, "target") as connection:
+        forget_task(connection, f"{name.schema}_meta", "task")
+    target_server.run(f"TRUNCATE TABLE {name}")
+    source_server.run(f"ALTER TABLE {name} ADD COLUMN v VARCHAR(9) NOT NULL DEFAULT 'x'", database="mysql")
+    shutil.rmtree(tmp_path / "dump")
+    make_dump(name.schema).run()
+    assert make_load(name.schema).run().rows == 10
+    assert target_server.query(f"SELECT COUNT(*), MIN(v) FROM {name}") == [(10, "x")]
+
+
+def test_a_table_that_others_have_made_is_not_made_anew(
+    make_load: Make, name: TableName, target_server: MariadbServer
+) -> None:
+    target_server.run(f"CREATE DATABASE {name.schema}", f"CREATE TABLE {name} (other BIGINT PRIMARY KEY)")
+    refused(make_load(name.schema), "LOAD-004")
+    assert target_server.query(f"SHOW COLUMNS FROM {name}")[0][0] == "other"
+
+
+@pytest.fixture
+def made(make_load: Make, name: TableName, target_server: MariadbServer) -> tuple[EmptyTables, TableName]:
+    """The table as the task has made it: empty, and no load is finished."""
+    make_load(name.schema).run()
+    meta = f"{name.schema}_meta"
+    target_server.run(f"TRUNCATE TABLE {name}", f"UPDATE {meta}.task_lightning_checkpoint_list SET status = 'running'")
+    return EmptyTables(FilledTables(meta, "task")), name
+
+
+def test_a_table_that_gets_a_row_in_the_last_moment_keeps_it(
+    made: tuple[EmptyTables, TableName], target_server: MariadbServer
+) -> None:
+    empty, name = made
+    writer = target_server.connection(name.schema)
+    with writer.cursor() as cursor, session(target_server.endpoint, "target") as connection:
+        cursor.execute("BEGIN")
+        cursor.execute(f"INSERT INTO {name} VALUES (77)")
+        assert name in empty.among(connection, [name]), "the row is not committed yet"
+        taken: list[bool] = []
+        taking = Thread(target=lambda: taken.append(empty.take_away(connection, name)))
+        taking.start()
+        waits = "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE '%metadata lock%'"
+        wait_until(lambda: bool(target_server.query(waits)), "the RENAME waits for the writer")
+        cursor.execute("COMMIT")
+        taking.join()
+    writer.close()
+    assert taken == [False] and target_server.query(f"SELECT * FROM {name}") == [(77,)]
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_death_behind_the_rename_loses_nothing(
+    made: tuple[EmptyTables, TableName], target_server: MariadbServer, rows: int
+) -> None:
+    empty, name = made
+    target_server.run(*[f"INSERT INTO {name} VALUES (77)"] * rows, f"RENAME TABLE {name} TO {empty._aside(name)}")
+    with session(target_server.endpoint, "target") as connection:
+        empty.put_back(connection, [name])
+    there = target_server.query(
+        f"SELECT TABLE_ROWS >= 0 FROM information_schema.TABLES WHERE TABLE_NAME = '{name.table}'"
+        f" AND TABLE_SCHEMA = '{name.schema}'"
+    )
+    assert len(there) == rows
+    assert target_server.query(f"SHOW TABLES FROM {empty.records.schema} LIKE '%emptied%'") == []
+
+
+def test_a_table_to_which_a_foreign_key_refers_and_one_behind_a_finished_load_stay(
+    made: tuple[EmptyTables, TableName], target_server: MariadbServer
+) -> None:
+    empty, name = made
+    with session(target_server.endpoint, "target") as connection:
+        assert empty.among(connection, [name]) == {name}
+        child = f"{name.schema}.child"
+        target_server.run(f"CREATE TABLE {child} (id BIGINT, FOREIGN KEY (id) REFERENCES {name} (id))")
+        assert not empty.among(connection, [name]) and not empty.take_away(connection, name)
+        target_server.run(f"DROP TABLE {child}")
+        target_server.run(f"UPDATE {empty.records.schema}.task_lightning_checkpoint_list SET status = 'finished'")
+        assert not empty.among(connection, [name])

@@ -5,7 +5,7 @@ Everything is read over connections that only read, a bounded number of them at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +23,7 @@ from unshard.dump.metadata import read_header, read_records
 from unshard.dump.plan import Listed, list_tables
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import FINISHED
+from unshard.load.remake import EmptyTables
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
@@ -30,6 +31,7 @@ from unshard.mysql.flavour import Server, identify, status_statement
 from unshard.mysql.grants import Grants, account
 from unshard.mysql.schema_structures import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
+from unshard.target.filled import FilledTables
 from unshard.target.meta import MetaTables
 from unshard.transform.extract import Extracted
 from unshard.transform.online_tables import Part
@@ -187,7 +189,7 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
         asked = [c for c in configs if c.mode != "load"]
         sources = tuple(by_source.map(lambda config: _named(config, fresh[config.source_id], ask), asked))
         beside = tuple(filter(None, by_source.map(lambda config: _if_it_answers(config, ask), others)))
-        there: Mapping[TableName, Table] = {}
+        there: dict[TableName, Table] = {}
         triggers: tuple[Trigger, ...] = ()
         if target is not None:
             routed = {name for source in sources for name in source.targets.values()}
@@ -195,9 +197,23 @@ def read_facts(configs: Sequence[SubtaskConfig], others: Sequence[SubtaskConfig]
             schemas = sorted({name.schema for name in routed})
             there = {n: t for n, t in ask(target, "target", schemas).items() if n in routed}
             with session(target.endpoint, "target") as connection:
+                for name in _made_anew(connection, configs[0], sources, there):
+                    del there[name]
                 triggers = triggers_of(connection, routed, folds=folds)
     one_server = of_one_server({one.name: (one.end.endpoint, one.end.server) for one in (*sources, *beside)})
     return TaskFacts(tuple(configs), sources, target, there, fresh, triggers, beside, one_server)
+
+
+def _made_anew(
+    connection: Any, config: SubtaskConfig, sources: Sequence[SourceFacts], there: Iterable[TableName]
+) -> frozenset[TableName]:
+    """Tables that an earlier attempt of the task has made and not filled: a load makes them anew where they don't fit.
+
+    Those with columns that a route fills are the user's to make.
+    """
+    by_hand = {source.targets[name] for source in sources for name in source.tables if source.extracted[name]}
+    records = FilledTables(config.meta_schema, config.name)
+    return EmptyTables(records).among(connection, there) - by_hand
 
 
 Ask = Callable[[End, Any, Sequence[str]], dict[TableName, Table]]

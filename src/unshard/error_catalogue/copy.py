@@ -141,10 +141,10 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-025": Entry(
         "the target's table {target} holds {rows}, which an earlier attempt of this task wrote, or some of them{more}",
-        "`unshard run TASK.yaml --reset` with the same sources (a cluster: `stop-task`, then `start-task --reset`) lists"
-        " the tables that the earlier attempt filled, drops or empties them once you agree, and begins anew. Or empty"
-        " them by hand, and start again. Where the table has rows of others too, delete those of the attempt by hand,"
-        " then its line in {records}",
+        "`unshard run TASK.yaml --reset` (a cluster: `stop-task`, then `start-task --reset`) lists the tables that the"
+        " earlier attempt filled, drops or empties them once you agree, and begins anew. Or empty them by hand, and"
+        " start again. Where the table has rows of others too, delete those of the attempt by hand, then its line in"
+        " {records}",
     ),
     "LOAD-026": Entry(
         "the target's table {target} holds {rows} that this task has no record of{more}",

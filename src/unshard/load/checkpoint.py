@@ -124,6 +124,11 @@ class LoadTables:
         )
         return str(found[0][0]) if found else INIT
 
+    def any_finished(self, connection: Any) -> bool:
+        """Whether the load of any source of the task is finished: its table may have been altered since, by the log."""
+        asked = f"SELECT 1 FROM {self.status} WHERE task_name = %s AND status = %s LIMIT 1"
+        return self.exist(connection) and bool(rows(connection, asked, (self.task, FINISHED)))
+
     def write_status(self, connection: Any, status: str) -> None:
         rows(
             connection,

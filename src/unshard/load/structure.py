@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import MySQLdb
@@ -13,12 +14,14 @@ from unshard.ddl.ahead import Copied
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
+from unshard.load.remake import EmptyTables
 from unshard.load.widen import widen
 from unshard.model.shape import misfits
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import next_counter
+from unshard.target.filled import FilledTables
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, Extracted, constants, with_constants
 
@@ -73,11 +76,12 @@ def prepare(
     rules: Rules,
     creation: Creation,
     source: str,
-    made: Callable[[Any, TableName], object] = lambda connection, target: None,
+    records: FilledTables,
 ) -> dict[TableName, Way]:
     """Create what the target lacks and check what it has; by source table how its rows are written.
 
-    `made` is told, on the session at work, of each table that was created.
+    `records` gets each table that was created. One that an earlier attempt of the task has created with other columns,
+    and that holds no row, is made anew.
 
     Safe to run again and from several sources at once. Raises LoadError LOAD-004 naming both sides where a target
     table doesn't fit, LOAD-011 and LOAD-023 where the target can't have what the source has; ConfigError CONFIG-010,
@@ -104,7 +108,15 @@ def prepare(
         }
         if rules.alike:
             _refuse_unlike(planned, structures, copied)
-        known = _make_tables(open_session, there_before, planned, structures, rules.route, creation, made)
+        empty = EmptyTables(records)
+        empty.put_back(connection, (one.target for one in planned if not there_before.has(one.target)))
+        there_before = _Listing(connection)
+        make = partial(_make_tables, open_session, structures=structures, route=rules.route, creation=creation)
+        known = make(planned, there_before=there_before, records=records)
+        if unfit := {one.target for one in planned if _is_unfit(structures[one.table.name], known[one.target], one)}:
+            gone = {target for target in empty.among(connection, unfit) if empty.take_away(connection, target)}
+            anew = [one for one in planned if one.target in gone]
+            known |= make(anew, there_before=_Listing(connection), records=records)
         found: dict[TableName, Way] = {}
         for one in planned:
             structure, target = structures[one.table.name], one.target
@@ -133,12 +145,13 @@ def _make_schema(
 
 def _make_tables(
     open_session: OpenSession,
-    there_before: _Listing,
     planned: Sequence[_Planned],
+    *,
+    there_before: _Listing,
     structures: Mapping[TableName, Table],
     route: Route,
     creation: Creation,
-    made: Callable[[Any, TableName], object],
+    records: FilledTables,
 ) -> dict[TableName, Table | None]:
     """Create the tables that are not there, several at once; by name what the target has then."""
     groups: dict[TableName, list[_Planned]] = {}
@@ -154,11 +167,16 @@ def _make_tables(
             text = creation.table(first.table, target, route, counter, first.where)
             rows(connection, f"USE {quote_name(target.schema)}")
             _create(connection, text, f"table {target}", first.where)
-            made(connection, target)
+            records.note_made(connection, target)
             there = read_table(connection, target)
         return there
 
     return dict(zip(groups, each(open_session, make, list(groups), creation.at_once), strict=True))
+
+
+def _is_unfit(structure: Table, there: Table | None, one: _Planned) -> bool:
+    """Whether the target's table lacks columns of the copy or has others. Columns that a route fills are not asked."""
+    return there is not None and not one.extracted and bool(misfits(structure, there))
 
 
 def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, Table], copied: Copied) -> None:
@@ -198,13 +216,17 @@ class _Listing:
     def has_schema(self, schema: str) -> bool:
         """Whether the schema is there; from then on it is taken to be."""
         known = schema in self._tables
-        if not known:
-            self._tables[schema] = {str(name) for (name,) in rows(self._connection, _TABLES, (schema,))}
+        self._of(schema)
         return known or bool(rows(self._connection, _SCHEMA, (schema,)))
 
     def has(self, table: TableName) -> bool:
         """Whether it was there; a name that differs in case may be the same table and is found when it is created."""
-        return table.table in self._tables[table.schema]
+        return table.table in self._of(table.schema)
+
+    def _of(self, schema: str) -> set[str]:
+        if schema not in self._tables:
+            self._tables[schema] = {str(name) for (name,) in rows(self._connection, _TABLES, (schema,))}
+        return self._tables[schema]
 
 
 def _create(connection: Any, statement: str, what: str, where: Where) -> None:

@@ -163,7 +163,7 @@ class LoadUnit:
                 adopts=self._tables.begun(connection, any_source=True) != "",
             )
             making = partial(self._creating, contents)
-            ways = prepare(making, contents, self._rules, creation, source, filled.note_made)
+            ways = prepare(making, contents, self._rules, creation, source, filled)
             self._tables.write_status(connection, RUNNING)
             rules = {name: way.fingerprint for name, way in ways.items()}
             files = [(file.name, file.size, rules[table.name]) for table in contents.tables for file in table.files]

@@ -73,11 +73,11 @@ class Tasks:
             configs = plan(state, task, request.sources)
             self._refuse(state, task, request, [config.source_id for config in configs])
             if request.reset == "show":
-                return plain(reset=self._reset(plan(state, task, ()), ask=True))
+                return plain(reset=self._reset(plan(state, task, ()), True))
             told = ""
             starts = self._starts(configs, request)
             if request.reset:
-                self._reset(plan(state, task, ()), ask=False)
+                self._reset(plan(state, task, ()), False)
             try:
                 others = others_of(state, task, configs)
                 told = "" if checked else self._checked(task, configs, others)

@@ -90,6 +90,7 @@ class FilledTables:
         """Put the tables that `source` is about to fill on record. Idempotent; sources may do so at the same time.
 
         `merges`: rows of others may be there. `adopts`: rows may be there that the task wrote before it kept records.
+        A table that an earlier attempt has made stays on record as made.
         Raises LoadError LOAD-025 for rows of an earlier attempt of the task, LOAD-026 for rows of others.
         """
         known, new, strange = self._look(connection, targets)
@@ -104,8 +105,14 @@ class FilledTables:
                 )
                 cursor.executemany(
                     f"INSERT IGNORE INTO {self.name} (target_schema, target_table, source, made, had_rows, earlier)"
-                    " VALUES (%s, %s, %s, FALSE, %s, FALSE)",
-                    [(name.schema, name.table, source, name in strange and not adopts) for name in new],
+                    " VALUES (%s, %s, %s, %s, %s, FALSE)",
+                    [
+                        (
+                            *(name.schema, name.table, source),
+                            *(name in known and known[name].made, name in strange and not adopts),
+                        )
+                        for name in new
+                    ],
                 )
 
     def check(
