@@ -19,6 +19,7 @@ from unshard.mysql.connection import session
 from unshard.target.filled import FilledTables
 from unshard.target.forget import forget_task
 from unshard.testing.servers import MariadbServer
+from unshard.testing.tidb_server import TidbServer
 from unshard.transform.column_mapping import ColumnMapping
 
 pytestmark = pytest.mark.server
@@ -166,7 +167,10 @@ def test_a_table_that_gets_a_row_in_the_last_moment_keeps_it(
         taken: list[bool] = []
         taking = Thread(target=lambda: taken.append(empty.take_away(connection, name)))
         taking.start()
-        waits = "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE '%metadata lock%'"
+        if isinstance(target_server, TidbServer):
+            waits = "SELECT 1 FROM mysql.tidb_mdl_view"
+        else:
+            waits = "SELECT 1 FROM information_schema.PROCESSLIST WHERE STATE LIKE '%metadata lock%'"
         wait_until(lambda: bool(target_server.query(waits)), "the RENAME waits for the writer")
         cursor.execute("COMMIT")
         taking.join()
