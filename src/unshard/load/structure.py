@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -110,13 +110,12 @@ def prepare(
             _refuse_unlike(planned, structures, copied)
         empty = EmptyTables(records)
         empty.put_back(connection, (one.target for one in planned if not there_before.has(one.target)))
-        there_before = _Listing(connection)
         make = partial(_make_tables, open_session, structures=structures, route=rules.route, creation=creation)
-        known = make(planned, there_before=there_before, records=records)
+        known = make(planned, there_before=_listed(connection, planned), records=records)
         if unfit := {one.target for one in planned if _is_unfit(structures[one.table.name], known[one.target], one)}:
             gone = {target for target in empty.among(connection, unfit) if empty.take_away(connection, target)}
             anew = [one for one in planned if one.target in gone]
-            known |= make(anew, there_before=_Listing(connection), records=records)
+            known |= make(anew, there_before=_listed(connection, anew), records=records)
         found: dict[TableName, Way] = {}
         for one in planned:
             structure, target = structures[one.table.name], one.target
@@ -147,20 +146,23 @@ def _make_tables(
     open_session: OpenSession,
     planned: Sequence[_Planned],
     *,
-    there_before: _Listing,
+    there_before: Collection[TableName],
     structures: Mapping[TableName, Table],
     route: Route,
     creation: Creation,
     records: FilledTables,
 ) -> dict[TableName, Table | None]:
-    """Create the tables that are not there, several at once; by name what the target has then."""
+    """Create the tables that are not there, several at once; by name what the target has then.
+
+    `there_before`: those that are there, as far as the names tell.
+    """
     groups: dict[TableName, list[_Planned]] = {}
     for one in planned:
         groups.setdefault(one.target, []).append(one)
 
     def make(connection: Any, target: TableName) -> Table | None:
         first, *_ = group = groups[target]
-        there = read_table(connection, target) if first.extracted or there_before.has(target) else None
+        there = read_table(connection, target) if first.extracted or target in there_before else None
         if there is None:
             constants(first.extracted, structures[first.table.name], target, None, first.where)
             counter = max((one.table.counter or 0 for one in group), default=0)
@@ -204,6 +206,12 @@ def _widened(
         if not widen(connection, its, mine, *copied.columns(copy.name), where):
             return there
         return read_table(connection, target)
+
+
+def _listed(connection: Any, planned: Sequence[_Planned]) -> frozenset[TableName]:
+    """The target tables that are there now."""
+    now = _Listing(connection)
+    return frozenset(one.target for one in planned if now.has(one.target))
 
 
 class _Listing:
