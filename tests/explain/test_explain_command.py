@@ -188,7 +188,7 @@ def test_without_source_files_the_task_alone_is_explained() -> None:
         (["--table", "a.b.c"], 1, "CONFIG-025"),
         (["--table", "a.`b"], 1, "CONFIG-025"),
         (["--table", "a.t", "--source-id", "x"], 1, "CONFIG-026: source x is not in"),
-        (["--sql", "SELECT 1", "--sql-mode", "ANSI_QUOTE"], 1, "CONFIG-027: `ANSI_QUOTE` is no SQL mode"),
+        (["--sql", "SELECT 1", "--sql-mode", "ANSI_QUOTE"], 1, "CONFIG-027: `ANSI_QUOTE` is not an SQL mode"),
         (["--table", "a.t", "--connect"], 1, "CONFIG-005"),
         (["--table", "a.t", "--sql", "SELECT 1"], 2, "either --table or --sql"),
         ([], 2, "either --table or --sql"),

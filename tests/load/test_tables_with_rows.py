@@ -200,7 +200,7 @@ def test_a_table_to_which_a_foreign_key_refers_and_one_behind_a_finished_load_st
     empty, name = made
     with session(target_server.endpoint, "target") as connection:
         assert empty.among(connection, [name]) == {name}
-        child = f"{name.schema}.child"
+        child = f"{empty.records.schema}.child"
         target_server.run(f"CREATE TABLE {child} (id BIGINT, FOREIGN KEY (id) REFERENCES {name} (id))")
         assert not empty.among(connection, [name]) and not empty.take_away(connection, name)
         target_server.run(f"DROP TABLE {child}")

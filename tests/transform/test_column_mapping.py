@@ -247,7 +247,7 @@ def test_a_text_that_gets_too_long_for_the_targets_column_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         joined([None, "äöüß", "äöüßx"], mapping)
     assert (caught.value.code, caught.value.where.table) == ("CONFIG-018", str(TABLE))
-    assert "v = äöüßx gets longer by it than the 6 characters of the target's column V" in caught.value.message
+    assert "v = äöüßx becomes longer than the 6 characters of the target's column V" in caught.value.message
     in_bytes = joining("add suffix", "-").settled(SOURCE, Table(TABLE, (TEXT,)))
     assert joined(["äö1"], in_bytes) == ["äö1-"]
     with pytest.raises(ConfigError, match=r"CONFIG-018(.|\n)* 6 bytes"):

@@ -40,7 +40,7 @@ class MasterClient:
         Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-098 where they
         were runs of this folder, CLUSTER-042 for an
         answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
-        CLUSTER-045 when it took the request and gave no answer: no other is asked, for it may be under way; unless the
+        CLUSTER-045 when it accepted the request but gave no answer: no other is asked, for it may be under way; unless the
         connection broke and the request only looks.
         """
         ended = [] if self.masters else runs_that_ended(())

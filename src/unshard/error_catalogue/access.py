@@ -6,7 +6,7 @@ from unshard.error_catalogue.entry import Entry
 
 ACCESS: dict[str, Entry] = {
     "CLUSTER-050": Entry(
-        "{address} can be reached from other machines, and nothing says who may call",
+        "{address} can be reached from other machines, but no access control is configured",
         "set token-file, or ssl-ca with ssl-cert and ssl-key, or listen on 127.0.0.1; "
         "docs/how-to/secure-a-cluster.md shows both",
     ),
@@ -18,16 +18,16 @@ ACCESS: dict[str, Entry] = {
         "name readable PEM files: an authority, a certificate and the key that belongs to it",
     ),
     "CLUSTER-084": Entry(
-        "the server at {address} has ended, so this process ends too",
+        "the HTTP server at {address} has stopped, so this process ends too",
         "see the cause and the log; start it again, as its systemd unit does by itself",
     ),
     "CLUSTER-053": Entry(
-        "the caller is not known",
+        "the request carries no valid token",
         "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token-file FILE",
     ),
     "CLUSTER-095": Entry(
-        "what {place} holds is no token: a token is one word",
-        "write what stands behind `token:` in the output of `unshard ctl token` there, and nothing else",
+        "{place} does not hold a token: a token is one word",
+        "write there what the output of `unshard ctl token` has after `token:`, and nothing else",
     ),
     "CLUSTER-054": Entry(
         "{caller} has the role {role}; this needs {needed}", "use a token with that role, or have the role changed"
@@ -38,7 +38,7 @@ ACCESS: dict[str, Entry] = {
     "CLUSTER-056": Entry("the body of the request did not arrive within {seconds} s", "send it again", True),
     "CLUSTER-057": Entry(
         "the request took longer than {seconds} s; it may still be carried out",
-        "look with query-status what became of it; request-timeout is the limit",
+        "run `query-status` to see whether it was; `request-timeout` sets the limit",
     ),
     "CLUSTER-058": Entry(
         "the audit log {file} cannot be written, so nothing is changed",
@@ -46,9 +46,10 @@ ACCESS: dict[str, Entry] = {
     ),
     "CLUSTER-059": Entry(
         "the request is not understood",
-        "correct what the cause names; if it is right, this process is of an earlier version than who asks: upgrade it",
+        "correct what the cause names; if that is correct, this process is older than the program that sent it: "
+        "upgrade it",
     ),
     "CLUSTER-060": Entry(
-        "a request that a web page of another site has sent is refused", "call with unshard ctl or with a token"
+        "the request was sent by a web page of another site, and is refused", "call with unshard ctl or with a token"
     ),
 }

@@ -8,7 +8,7 @@ from unshard.error_catalogue.entry import Entry
 
 MASTER: dict[str, Entry] = {
     "CLUSTER-001": Entry(
-        "no master leads at this moment",
+        "the cluster has no leading master at this moment",
         "try again in a few seconds; `unshard ctl list-member --master` shows who is alive, `operate-leader "
         "cancel-evict` lets one that was evicted lead again",
         retryable=True,
@@ -19,18 +19,18 @@ MASTER: dict[str, Entry] = {
         retryable=True,
     ),
     "CLUSTER-087": Entry(
-        "the leading master at {address} took the request and gave no answer",
-        "it may have been carried out, or may still be: look with `unshard ctl query-status` before you give it again",
+        "the leading master at {address} accepted the request but gave no answer",
+        "it may have been carried out, or may still be: check with `unshard ctl query-status` before you repeat it",
     ),
     "CLUSTER-094": Entry(
-        "this master has written down what was asked, and leads no more: it can't tell what came of it",
-        "the master that leads now carries it out: look with `unshard ctl query-status` (of a source: `operate-source "
-        "show`) before you give it again",
+        "this master has stored the request but is no longer the leader, so it does not know the result",
+        "the new leader carries it out: check with `unshard ctl query-status` (for a source: `operate-source show`) "
+        "before you repeat it",
     ),
     "CLUSTER-003": Entry(
         "the master's database can't be used",
-        "look at the database that `store` of the master's file names: whether it is up, and the account may create "
-        "and change tables in it; tasks go on meanwhile",
+        "check the database that `store` of the master's file names: is it up, and may the account create and change "
+        "tables in it? Running tasks go on meanwhile",
         retryable=True,
     ),
     "CLUSTER-004": Entry(
@@ -39,7 +39,7 @@ MASTER: dict[str, Entry] = {
     ),
     "CLUSTER-005": Entry(
         "the master's tables are of version {found}, this program knows {known}",
-        "a newer Unshard has been here: start that one",
+        "a newer version of Unshard has used this store: start that version",
     ),
     "CLUSTER-006": Entry(
         "the source already exists",
@@ -58,18 +58,19 @@ MASTER: dict[str, Entry] = {
         "start it with the file that it runs with (`unshard ctl config task {task}`), or change that by `update-task`",
     ),
     "CLUSTER-010": Entry(
-        "after {seconds} s it is {found}, not {wanted}",
-        "it is on its way: `unshard ctl query-status -s {source_id}` shows it until it is there, also where its task "
-        "is stopped; a batch in hand is broken off after the worker's `wait-time-on-stop`",
+        "after {seconds} s the state is {found}, not {wanted}",
+        "the change is in progress: `unshard ctl query-status -s {source_id}` shows the state, also of a stopped "
+        "task; a "
+        "batch that is being applied is cancelled after the worker's `wait-time-on-stop`",
     ),
     "CLUSTER-011": Entry(
-        "there is a worker {worker} already, at {addr}, and it is alive",
+        "a worker {worker} is already running at {addr}",
         "give this one another `name`, and an `advertise-addr` of its own",
     ),
     "CLUSTER-096": Entry(
-        "there is a master {master} already, at {addr}, and it is alive",
-        "give this one another `name`, and an `advertise-addr` of its own; was it moved here from that address, it "
-        "takes part once the other has been silent for `leader-lease`",
+        "a master {master} is already running at {addr}",
+        "give this one another `name`, and an `advertise-addr` of its own; if it has moved here from that address, "
+        "it joins once the other has been silent for `leader-lease`",
         retryable=True,
     ),
     "CLUSTER-012": Entry(
@@ -77,11 +78,11 @@ MASTER: dict[str, Entry] = {
         "name a free worker; `unshard ctl list-member --worker` shows them",
     ),
     "CLUSTER-013": Entry(
-        "task {task} is not in Sync on this source: its copy has files on this worker",
+        "task {task} is not in Sync on this source: the files of its copy are on this worker",
         "move the source when the copy is done, or pause the task first",
     ),
     "CLUSTER-014": Entry(
-        "tasks are on this source: {tasks}",
+        "the source still has tasks: {tasks}",
         "stop them first: `unshard ctl stop-task TASK -s {source_id}`",
     ),
     "CLUSTER-015": Entry(
@@ -89,7 +90,7 @@ MASTER: dict[str, Entry] = {
         "start a worker; `unshard ctl list-member --worker` shows which are alive and free",
         retryable=True,
     ),
-    "CLUSTER-016": Entry("the request can't be carried out as it is written", "write it as the cause says"),
+    "CLUSTER-016": Entry("the request can't be carried out as it is written", "correct it as the cause says"),
     "CLUSTER-017": Entry(
         "there is no task {task} on these sources",
         "`unshard ctl query-status` lists the tasks",
@@ -104,29 +105,29 @@ MASTER: dict[str, Entry] = {
         "`unshard ctl list-member` shows the members",
     ),
     "CLUSTER-093": Entry(
-        "task {task} and task {other}, which is there already, have names that differ by case alone",
-        "give it another `name`: in a target that folds names one of them would go on by the other's checkpoint",
+        "the names of task {task} and of the existing task {other} differ only in case",
+        "give it another `name`: on a target that ignores the case of table names one would use the other's checkpoint",
     ),
     "CLUSTER-083": Entry(
-        "somebody else has changed {what} meanwhile; nothing was done",
-        "see what is there now with `unshard ctl query-status` or `config`, then give the command again",
+        "somebody else has changed {what} in the meantime; nothing was done",
+        "check the present state with `unshard ctl query-status` or `config`, then repeat the command",
         retryable=True,
     ),
     "CLUSTER-091": Entry(
-        "the file that is kept of {what} can't be read by this version; what runs goes on as it was, nothing begins",
-        "correct what the cause names and give the whole file again: `unshard ctl {command} FILE`; "
-        "`unshard ctl config {what}` shows what is kept",
+        "this version can't read the stored file of {what}; what runs goes on, but nothing new starts",
+        "correct what the cause names and send the whole file again: `unshard ctl {command} FILE`; "
+        "`unshard ctl config {what}` shows the stored file",
     ),
     "CLUSTER-092": Entry(
-        "for {seconds} s the target has been at work at a statement of the source that leaves task {task}; nothing of "
-        "the task is changed",
-        "give the same `unshard ctl update-task` again when that statement has ended (SHOW PROCESSLIST on the target "
-        "shows it by the cause's connection; KILL ends it): a source that has left already is not harmed by that",
+        "for {seconds} s the target has been running a statement of the source that leaves task {task}; the task is "
+        "unchanged",
+        "repeat the `unshard ctl update-task` when that statement has ended (SHOW PROCESSLIST on the target shows it "
+        "under the connection that the cause names; KILL ends it): a source that has left already is not affected",
         retryable=True,
     ),
     "CLUSTER-039": Entry(
         "the worker at {addr} does not answer",
-        "see the cause; `unshard ctl list-member --worker` tells whether the master still hears it",
+        "see the cause; `unshard ctl list-member --worker` shows whether the master still receives its heartbeats",
         retryable=True,
     ),
 }
@@ -137,8 +138,8 @@ WORKER: dict[str, Entry] = {
         "a worker has one Spark session: give the task the same `spark:`, or run it on a worker of its own",
     ),
     "CLUSTER-021": Entry(
-        "a fault in unshard itself: what the cause says was not foreseen",
-        "the log has the whole trace; report it, then `unshard ctl resume-task` tries again",
+        "an internal error of Unshard, which the cause describes",
+        "report it with the stack trace in the log; `unshard ctl resume-task` tries again",
     ),
     "CLUSTER-022": Entry(
         "no master answers at {addresses}",
@@ -151,21 +152,21 @@ WORKER: dict[str, Entry] = {
         retryable=True,
     ),
     "CLUSTER-024": Entry(
-        "the master at {address} refuses the worker's beat",
-        "see the cause; its address and its token have to be those of the cluster",
+        "the master at {address} refuses the worker's heartbeat",
+        "see the cause; the worker needs the address and the token of the cluster",
     ),
     "CLUSTER-097": Entry(
-        "nothing is purged: it can't be told which files task {task} needs, for its order can't be read here",
-        "`unshard ctl query-status {task}` tells why; mend that, or stop the task, then purge again",
+        "nothing is purged: this worker can't read the order of task {task}, so it does not know which files it needs",
+        "`unshard ctl query-status {task}` tells why; correct that, or stop the task, then purge again",
         retryable=True,
     ),
     "CLUSTER-085": Entry(
-        "this worker can't carry out what the master asks for: the order has what it does not know",
+        "this worker can't carry out the master's order: the order holds something that it does not know",
         "the worker is of an earlier version than the master: upgrade the worker, and it goes on by itself; or take "
         "out of the file what the cause names, by `unshard ctl update-task` or `operate-source update`",
     ),
     "CLUSTER-086": Entry(
-        "no master understands this worker's beat",
+        "no master understands this worker's heartbeat",
         "the masters are of an earlier version than this worker: upgrade them, and it is heard by itself; or start the "
         "worker in their version meanwhile",
         retryable=True,

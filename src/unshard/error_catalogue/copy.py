@@ -7,22 +7,22 @@ from unshard.error_catalogue.entry import ANEW, Entry
 DUMP: dict[str, Entry] = {
     "DUMP-001": Entry(
         "the set of tables changed while it was dumped",
-        "hold CREATE, DROP and RENAME TABLE back on the source, and ALTER TABLE … ENGINE, until the dump is done; the"
-        " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) bears all but the last",
+        "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE … ENGINE, until the dump is done; the"
+        " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but the last",
         retryable=True,
     ),
     "DUMP-002": Entry(
-        "the dump folder is not free: it holds {found}",
-        "give another folder (`dir` under `loaders:`), or remove what is in this one",
+        "the dump folder is not empty: it holds {found}",
+        "name another folder (`dir` under `loaders:`), or remove the contents of this one",
     ),
     "DUMP-004": Entry(
         "the source did not grant the lock for a consistent dump: {statement}",
-        "grant RELOAD and LOCK TABLES to the account, end the long statement that holds the lock up, or use"
+        "grant RELOAD and LOCK TABLES to the account, end the long statement that blocks the lock, or use"
         " `--consistency none`",
         retryable=True,
     ),
     "DUMP-005": Entry(
-        "column {column} holds a value that is not what its type says",
+        "column {column} holds a value that its type does not allow",
         "correct the row on the source: the cause names the value",
     ),
     "DUMP-006": Entry(
@@ -33,17 +33,18 @@ DUMP: dict[str, Entry] = {
     "DUMP-009": Entry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
     "DUMP-010": Entry(
         "the table's structure kept changing while its snapshot was opened",
-        "hold ALTER TABLE back on the source until the dump is done",
+        "run no ALTER TABLE on the source until the dump is done",
         retryable=True,
     ),
     "DUMP-011": Entry(
-        "for {seconds} seconds an XA COMMIT was always under way: a snapshot without a lock needs a moment without one",
-        "give the dump `--consistency flush` (`extra-args` under `mydumpers:`): it holds writers back for a moment;"
-        " or hold the XA transactions back until the dump is done",
+        "an XA COMMIT was in progress at every moment of {seconds} seconds; a snapshot without a lock needs one "
+        "without",
+        "use `--consistency flush` (`extra-args` under `mydumpers:`) for the dump, which blocks writers for a moment;"
+        " or pause the XA transactions until the dump is done",
     ),
     "DUMP-012": Entry(
-        "the connection to the source was lost {attempts} times in a row; the dump began anew each time",
-        "look at the network and at the source's error log, then start again; a dump of MariaDB without a lock goes on"
+        "the connection to the source was lost {attempts} times in a row; the dump was started again each time",
+        "check the network and the source's error log, then start again; a dump of MariaDB without a lock goes on"
         " with the tables that are left, one with `--consistency` flush, lock or none can't",
         retryable=True,
     ),
@@ -68,18 +69,18 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-005": Entry(
         "a row is in the target's table {target} already",
-        "if shards share key values, tell them apart (docs/how-to/merge-shards-whose-ids-clash.md) and"
+        "if shards share key values, make them differ (docs/how-to/merge-shards-whose-ids-clash.md) and"
         f" {ANEW}; if the row moved between shards of one source while they were copied, set"
         " `on-duplicate-logical: replace` under `loaders:` and remove nothing; else remove the row that the cause"
-        " names, or set that (or `ignore`), which keeps one of both rows",
+        " names, or set that key to `replace` or `ignore`, which keeps one of the two rows",
     ),
     "LOAD-006": Entry(
-        "the target's table {target} would not keep a value as it is",
+        "the target's table {target} can't store a value unchanged",
         "widen the column that the cause names on the target, then resume",
     ),
     "LOAD-007": Entry(
         "another process has taken this load over; this one stopped before writing anything more",
-        "make sure that one task runs once; the process that started last owns the source",
+        "run a task only once at a time; the process that started last owns the source",
     ),
     "LOAD-008": Entry(
         "the load began with another dump: {fault}",
@@ -99,24 +100,26 @@ LOAD: dict[str, Entry] = {
     ),
     "LOAD-011": Entry(
         "the target can't create the source's {what}: {statement}",
-        "create it on the target by hand, with the same columns and what the target has for the thing that the cause"
-        " names (a key's collation must tell the same values apart), then resume; what is there is taken as it is",
+        "create it on the target by hand, with the same columns and with a substitute for what the cause names (a key's"
+        " collation must tell the same values apart), then resume; an existing object is used as it is",
     ),
     "LOAD-016": Entry(
         "column mapping {rule} can't add its text to column {column}: the dump holds its bytes in {charset}",
         "dump with this task (mode `full` or `all`), or with a tool that writes texts in UTF-8 (`SET NAMES utf8mb4`)",
     ),
     "LOAD-019": Entry(
-        "the load began with other rules: {count:,} files, of which this is one, are loaded or half loaded by them",
-        "put routes, column mappings and extracted columns of their tables back as they were until the load is done; "
-        f"or {ANEW}, which drops what the task has filled, and its records",
+        "the rules have changed since the load began: {count:,} files, this one among them, were loaded by the old "
+        "rules",
+        "restore the routes, column mappings and extracted columns of their tables until the load is done; "
+        f"or {ANEW}, which drops the rows that the task has loaded, and its records",
     ),
     "LOAD-020": Entry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
-        f"{ANEW}, which drops what the task has filled, and its records",
+        f"{ANEW}, which drops the rows that the task has loaded, and its records",
     ),
     "LOAD-021": Entry(
-        "one INSERT met {count:,} warnings and the target lists {listed:,}: whether a value changed can't be told",
+        "one INSERT met {count:,} warnings but the target lists only {listed:,}, so it is not known whether a value "
+        "was changed",
         "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL max_error_count ="
         " 65535 there; then start again",
     ),
@@ -129,9 +132,9 @@ LOAD: dict[str, Entry] = {
         f"{ANEW}",
     ),
     "LOAD-023": Entry(
-        "TiDB has nothing for a part of the source's table, and the target is one: {statement}",
-        "create the table on the target by hand, with other things in the place of what the cause names, and resume;"
-        " what is there is taken as it is. Or change that part in the source, or leave the table out"
+        "TiDB does not support a part of the source's table: {statement}",
+        "create the table on the target by hand, with a substitute for what the cause names, and resume; an existing"
+        " table is used as it is. Or change that part in the source, or leave the table out"
         " (`ignore-tables` under `block-allow-list:`), and start again",
     ),
     "LOAD-024": Entry(

@@ -11,7 +11,7 @@ CONFIG: dict[str, Entry] = {
     ),
     "CONFIG-002": Entry("the file cannot be read", "check the path, its permissions, and that the text is UTF-8"),
     "CONFIG-029": Entry(
-        "what this process writes beside its data cannot be written there",
+        "this process can't write its own files, such as its log, there",
         "make that folder writable for the user of this process, or name another: `--log` of `unshard run`, `log-file`"
         " and `data-dir` of a master or worker",
     ),
@@ -36,7 +36,8 @@ CONFIG: dict[str, Entry] = {
         "correct that prefix in the rule's `arguments`, or narrow its patterns to names that end in a number",
     ),
     "CONFIG-008": Entry(
-        "column mapping {rule}: the {part} number {number} of `{name}` is over {limit}, which is all its bits hold",
+        "column mapping {rule}: the {part} number {number} of `{name}` is greater than {limit}, the largest that its "
+        "bits hold",
         "renumber it, or leave that part out with an empty argument",
     ),
     "CONFIG-009": Entry(
@@ -56,20 +57,20 @@ CONFIG: dict[str, Entry] = {
         "run on the target: {mend}; then start again",
     ),
     "CONFIG-018": Entry(
-        "column mapping {rule}: {column} = {value} gets longer by it than the {limit} of the target's column {target}",
+        "column mapping {rule}: {column} = {value} becomes longer than the {limit} of the target's column {target}",
         "make that column longer in the target, then start again",
     ),
-    "CONFIG-011": Entry("the options of the binlog data source don't do", "correct the option that the cause names"),
+    "CONFIG-011": Entry("an option of the binlog data source is not valid", "correct the option that the cause names"),
     "CONFIG-020": Entry(
-        "expression filter {rule}: `{part}` of `{expression}` is not evaluated here as the source would",
-        "write it as the cause tells; docs/how-to/leave-out-rows.md lists what is evaluated",
+        "expression filter {rule}: `{part}` of `{expression}` can't be evaluated as the source does it",
+        "write it as the cause says; docs/how-to/leave-out-rows.md lists the supported expressions",
     ),
     "CONFIG-021": Entry(
         "expression filter {rule}: `{expression}` names a column that the table does not have",
-        "correct the name in the rule; where a DDL took the column away, take the rule out or write it anew",
+        "correct the name in the rule; if a DDL has dropped the column, remove or rewrite the rule",
     ),
     "CONFIG-022": Entry(
-        "expression filter {rule} is for a table that block-allow-list keeps out, so it can never match",
+        "expression filter {rule} is for a table that block-allow-list excludes, so it can never match",
         "correct schema and table in the rule, or let the table through",
     ),
     "CONFIG-023": Entry(
@@ -82,13 +83,14 @@ CONFIG: dict[str, Entry] = {
         "use the key file that it was encrypted with, or encrypt it again with `unshard ctl encrypt`",
     ),
     "CONFIG-028": Entry(
-        "a password has the form of those that DM encrypts, but no key decrypts it",
+        "a password looks like one that DM has encrypted, but no key decrypts it",
         "name the key file that DM used with UNSHARD_SECRET_KEY_PATH, for a master or worker also with secret-key-path;"
-        " or encrypt the password again with `unshard ctl encrypt`; one that just looks like that is given by env:NAME "
+        " or encrypt the password again with `unshard ctl encrypt`; give a plain one that only looks like that by "
+        "env:NAME "
         "or file:PATH",
     ),
     "CONFIG-025": Entry(
-        "`{text}` is no table's name",
+        "`{text}` is not a table's name",
         "write schema.table, each in backticks where it holds anything but letters, digits, _ and $",
     ),
     "CONFIG-026": Entry(
@@ -96,7 +98,7 @@ CONFIG: dict[str, Entry] = {
         "name one of them with --source-id: {known}",
     ),
     "CONFIG-027": Entry(
-        "`{mode}` is no SQL mode",
+        "`{mode}` is not an SQL mode",
         "write names as SELECT @@sql_mode shows them on the source, with commas between them",
     ),
 }
@@ -104,8 +106,8 @@ CONFIG: dict[str, Entry] = {
 CHECK: dict[str, Entry] = {
     "CHECK-001": Entry(
         "{count} check(s) before the start failed; nothing was begun",
-        "do for each check what stands after `What to do:`, then start again; to leave out a check that does not matter"
-        " to you, write its name under `ignore-checking-items` (docs/reference/checks.md)",
+        "follow `What to do:` of each check, then start again; to skip a check that does not matter to you, write its"
+        " name under `ignore-checking-items` (docs/reference/checks.md)",
     ),
 }
 
@@ -120,9 +122,11 @@ SOURCE: dict[str, Entry] = {
         "correct user and password under `from:` in the source file, or the account's grants; where the account has "
         "REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
-    "SOURCE-003": Entry("the connection to the source was lost", "look at the source's error log", retryable=True),
-    "SOURCE-004": Entry("the source refused a statement: {statement}", "mend what the server names, start again"),
-    "SOURCE-005": Entry("the source is busy", "look at the source's load; start again", retryable=True),
+    "SOURCE-003": Entry("the connection to the source was lost", "check the source's error log", retryable=True),
+    "SOURCE-004": Entry(
+        "the source refused a statement: {statement}", "correct what the server reports, then start again"
+    ),
+    "SOURCE-005": Entry("the source is busy", "check the source's load, then start again", retryable=True),
     "SOURCE-008": Entry(
         "no TLS connection to the source {host}:{port}: {fault}",
         "under `security:` of `from:` in the source file: {mend}",
@@ -151,10 +155,12 @@ TARGET: dict[str, Entry] = {
         "correct user and password under `target-database:` in the task file, or the account's grants; where the "
         "account has REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
-    "TARGET-003": Entry("the connection to the target was lost", "look at the target's error log", retryable=True),
-    "TARGET-004": Entry("the target refused a statement: {statement}", "mend what the server names, start again"),
+    "TARGET-003": Entry("the connection to the target was lost", "check the target's error log", retryable=True),
+    "TARGET-004": Entry(
+        "the target refused a statement: {statement}", "correct what the server reports, then start again"
+    ),
     "TARGET-005": Entry(
-        "the target is busy: it gave up a transaction", "look at the target's load; start again", retryable=True
+        "the target is busy and aborted a transaction", "check the target's load, then start again", retryable=True
     ),
     "TARGET-006": Entry(
         "the target is read-only",
@@ -166,7 +172,7 @@ TARGET: dict[str, Entry] = {
         "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
     ),
     "TARGET-009": Entry(
-        "the target is short of memory and gave up a transaction",
+        "the target is short of memory and aborted a transaction",
         "the task tries again, with smaller transactions too; give TiDB more memory, raise `tidb_server_memory_limit`,"
         " or lower `batch` and `worker-count` under `syncers:` in the task file; nothing is lost",
         retryable=True,

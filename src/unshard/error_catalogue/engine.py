@@ -15,8 +15,9 @@ ENGINE: dict[str, Entry] = {
     ),
     "ENGINE-003": Entry(
         "Spark has ended in the middle of a job ({task}): its JVM, or its server, is gone",
-        "see the Spark log beside the task's data, and the kernel's for one killed for want of memory; start the same "
-        "command again: it goes on from here, and nothing is lost or applied twice",
+        "see the Spark log beside the task's data, and the kernel's log for a process that was killed for lack of "
+        "memory; "
+        "start the same command again: it goes on from here, and nothing is lost or applied twice",
     ),
     "ENGINE-004": Entry(
         "Spark is out of reach at {master}",
@@ -25,7 +26,7 @@ ENGINE: dict[str, Entry] = {
         retryable=True,
     ),
     "ENGINE-005": Entry(
-        "Spark's executors don't run what this process runs: {differences}",
+        "Spark's executors run other versions than this process: {differences}",
         "install the same release of Unshard, with the libraries of its lock file, on every machine of the cluster, "
         "and name its interpreter with `python` under `spark`; or send a packed environment with `archives`",
     ),
@@ -36,12 +37,13 @@ ENGINE: dict[str, Entry] = {
     ),
     "ENGINE-007": Entry(
         "no Spark executor came within {seconds} s",
-        "see the cluster's own pages for free cores and memory; lower spark.executor.memory and spark.cores.max under "
+        "check the cluster's own pages for free cores and memory; lower spark.executor.memory and spark.cores.max "
+        "under "
         "`conf`, or end what holds them; then start again",
         retryable=True,
     ),
     "ENGINE-008": Entry(
-        "Spark's executors don't see the files of this folder, and dump files are handed on through it",
+        "Spark's executors don't see the files of this folder, which the dump's files go through",
         "set `dir` under `loaders` to a folder of a filesystem that all machines of the cluster have at the same path "
         "(NFS, CephFS), with the right to write for the executors' user; or run this task with `master: local[*]`",
     ),

@@ -7,7 +7,7 @@ from unshard.error_catalogue.entry import ANEW, Entry
 SYNC: dict[str, Entry] = {
     "SYNC-001": Entry(
         "another process has taken this source over; this one stopped before writing anything more",
-        "make sure that one task runs once; the process that started last owns the source",
+        "run a task only once at a time; the process that started last owns the source",
     ),
     "SYNC-002": Entry(
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
@@ -26,7 +26,7 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-004": Entry(
         "the target refuses a row",
-        "mend what the server names (type, length, constraint), then start again; or leave the change out,"
+        "correct what the server reports (type, length, constraint), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "SYNC-073": Entry(
@@ -51,7 +51,7 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-005": Entry(
         "the target failed {attempts} times in a row and the batch could not be applied",
-        "look at the target's load and error log; start again when it is well: nothing is lost or applied twice",
+        "check the target's load and error log; start again when it works: nothing is lost or applied twice",
         retryable=True,
     ),
     "SYNC-006": Entry(
@@ -60,15 +60,15 @@ SYNC: dict[str, Entry] = {
         f" `task-mode: all`, {ANEW}, which makes it from the source",
     ),
     "SYNC-007": Entry(
-        "the target table {target} has not the shape of the source table",
-        "make the target's columns fit (see why), then start again",
+        "the columns of the target table {target} do not fit those of the source table",
+        "change the target's columns as the cause says, then start again",
     ),
     "SYNC-008": Entry(
-        "the batch that is half applied was planned with other structures or rules than now",
+        "the batch that is half applied was planned with other table structures or rules than those of now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",
     ),
     "SYNC-009": Entry(
-        "the structure of the table is not known at this place of the binlog",
+        "the structure of the table is not known at this binlog position",
         "start the task in mode `all`, or create the target table so that its structure can be taken over",
     ),
     "SYNC-010": Entry("the target table is gone", f"create it again with its rows and start again, or {ANEW}"),
@@ -79,7 +79,8 @@ SYNC: dict[str, Entry] = {
         " statement once all of these tables have it (docs/how-to/merge-shards-with-ddl.md)",
     ),
     "SYNC-012": Entry(
-        "the task has no place to start from: mode `incremental` needs a checkpoint or `meta` of the instance",
+        "the task has no binlog position to start from: mode `incremental` needs a checkpoint or `meta` of the "
+        "instance",
         "give binlog-name and binlog-pos (or binlog-gtid) under `meta` of this mysql-instance",
     ),
     "SYNC-013": Entry(
@@ -94,7 +95,7 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-015": Entry(
         "{rule} stops the task at this {event}",
-        "look what it does; then take `{event}` out of the rule's events, or make its action Ignore, and start again: "
+        "check what it does; then take `{event}` out of the rule's events, or make its action Ignore, and start again: "
         "nothing of the batch around it is applied yet",
     ),
     "SYNC-048": Entry(
@@ -104,14 +105,14 @@ SYNC: dict[str, Entry] = {
     ),
     "SYNC-017": Entry(
         "the statement changes column {column}, which a column mapping reads or writes",
-        f"the target's rows are made of the column as it was: undo the change on the source before going on, or {ANEW}",
+        f"the target's rows were made from the old column: undo the change on the source before going on, or {ANEW}",
     ),
     "SYNC-018": Entry(
         "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
         f"stop the task, write the new values to those rows by hand and start behind this place; or {ANEW}",
     ),
     "SYNC-019": Entry(
-        "{rule}: a row image lacks column(s) {columns}, so whether the rule leaves the row out can't be told",
+        "{rule}: a row image lacks column(s) {columns}, so it is not known whether the rule leaves the row out",
         "set binlog_row_image = FULL on the source; for what is logged already, take the rule out",
     ),
     "SYNC-040": Entry(
@@ -119,9 +120,9 @@ SYNC: dict[str, Entry] = {
         "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",
     ),
     "SYNC-061": Entry(
-        "the new server has the transactions in another order than the one before the fail-over: no place of its "
-        "binlog is behind just those that are applied, {known}; up to here it has {passed}",
-        "look at both sets for transactions of the new server's own; set the source file to a replica that has the "
+        "the new server has the transactions in another order than the one before the fail-over: no "
+        "position of its binlog comes after exactly those that are applied, {known}; up to here it has {passed}",
+        "check both sets for transactions that began on the new server; set the source file to a replica that has the "
         "old server's order (`replica_preserve_commit_order`, `gtid_strict_mode`); or "
         f"{ANEW}",
     ),
@@ -130,7 +131,7 @@ SYNC: dict[str, Entry] = {
         f"commit or roll them back on the old server, let the task pass that, and fail over then; or {ANEW}",
     ),
     "SYNC-030": Entry(
-        "a row image lacks what finds its row in the target {target}: its key column {missing}",
+        "a row image lacks key column {missing}, without which its row is not found in the target {target}",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "a target table with the source's own primary key does without",
     ),
@@ -145,7 +146,7 @@ SYNC: dict[str, Entry] = {
         "or insert the row in the target by hand and start behind it",
     ),
     "SYNC-043": Entry(
-        "the table has no key in the target, so a change that is applied again would double a row, unseen",
+        "the table has no key in the target, so a change that is applied again would double a row unnoticed",
         "give the target table a primary key, or use `delivery: exactly-once` with a dump under a lock; "
         "of a task taken over from DM, stop it in DM by `stop-task` first, so that nothing comes again",
     ),
@@ -164,31 +165,32 @@ SYNC: dict[str, Entry] = {
         "finished it by hand",
     ),
     "SYNC-067": Entry(
-        "operators wait for places in the binlog of the server before the fail-over ({server}): {places}",
+        "operators wait for positions in the binlog of the server before the fail-over ({server}): {places}",
         "take each back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, start again, and give it "
         "anew where the task stops in the new server's binlog",
     ),
     "SYNC-068": Entry(
-        "it isn't known which place of the log is meant: no error has stopped this source, or it names no one change",
-        "name the place with -b FILE:POS; `unshard status` and `unshard binlog show` tell it",
+        "it is not known which binlog position is meant: no error has stopped this source, or it names no single "
+        "change",
+        "name the position with -b FILE:POS; `unshard status` and `unshard binlog show` print it",
     ),
     "SYNC-069": Entry(
-        "the place is passed, or the source was never followed: its checkpoint is {checkpoint}",
-        "an operator is for what is still to come: look for the place with `unshard status` and `unshard binlog show`",
+        "the position is passed already, or the source was never followed: its checkpoint is {checkpoint}",
+        "an operator is for a later position: find it with `unshard status` and `unshard binlog show`",
     ),
     "SYNC-070": Entry(
-        "no operator waits for this place (DM's 36065)",
-        "see which ones do: `unshard ctl binlog list {task_file} -s {source_id}`",
+        "no operator waits for this position (DM's 36065)",
+        "list those that wait: `unshard ctl binlog list {task_file} -s {source_id}`",
     ),
     "SYNC-071": Entry(
-        "this process was to have the source by order {own} of its master; {worker} has it by a later one, {epoch}",
+        "the master gave this process the source by order {own}, and gave it to {worker} by the later order {epoch}",
         "nothing, where the process was frozen or cut off for a while: its master takes the source away from it. "
         "Where the master's store was restored from a backup, resume the task, which gives a new order: "
         "`unshard ctl resume-task TASK -s {source_id}`",
     ),
     "SYNC-047": Entry(
-        "a statement changed the table's structure during the dump, which was taken without a lock: its rows before "
-        "and behind it can't be told apart",
+        "a statement changed the table's structure during the dump, which was taken without a lock: rows from "
+        "before and after it can't be told apart",
         f"{ANEW}, without DDL meanwhile or with `--consistency flush`",
     ),
 }

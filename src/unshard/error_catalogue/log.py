@@ -27,7 +27,7 @@ BINLOG: dict[str, Entry] = {
         "target by hand and start after it, or dump again",
     ),
     "BINLOG-006": Entry(
-        "a {event} event stands where none can be, {within}",
+        "a {event} event is where it is not allowed, {within}",
         "the events are out of order: stop the task, remove this relay file and all later ones, start the task: they "
         "are fetched from the source again; if it happens again, report it with the output of mariadb-binlog",
     ),
@@ -37,8 +37,8 @@ BINLOG: dict[str, Entry] = {
         "change tables of transactional and other engines in one transaction",
     ),
     "BINLOG-020": Entry(
-        "column {column}: values of type {type} are not handled yet",
-        "leave the table out with the block-allow list, or change the column's type at the source",
+        "column {column}: values of type {type} are not supported",
+        "leave the table out by block-allow-list, or change the column's type at the source",
     ),
     "BINLOG-021": Entry(
         "a value of column {column} can't be read",
@@ -65,14 +65,14 @@ BINLOG: dict[str, Entry] = {
     ),
     "BINLOG-027": Entry(
         "column {column}: charset {charset} is unknown",
-        "leave the table out with the block-allow list, or change the column's charset at the source",
+        "leave the table out by block-allow-list, or change the column's charset at the source",
     ),
     "BINLOG-028": Entry(
-        "the SQL text of a batch of rows passes 2 GiB",
+        "the SQL text of a batch of rows is longer than 2 GiB",
         "make chunks smaller: lower `rows` and `chunk-filesize` of the dump",
     ),
     "BINLOG-045": Entry(
-        "column {column}: the texts of {type} are not sure: a server shows an emoji in them as ?",
+        "column {column}: the members of {type} are not certain: the server shows an emoji in them as ?",
         "rename the members that hold an emoji or a question mark (ALTER TABLE at the source); if it is a plain"
         f" question mark, SET GLOBAL binlog_row_metadata=FULL at the source and {ANEW}",
     ),
@@ -118,7 +118,7 @@ BINLOG: dict[str, Entry] = {
         "it is fetched from the source again, which must still have it",
     ),
     "BINLOG-037": Entry(
-        "a row event has images without any column, so how many rows it holds can't be told",
+        "a row event has images without any column, so the number of its rows is not known",
         "MySQL writes that for INSERT ... VALUES () with binlog_row_image=MINIMAL: insert the row in the target by "
         "hand and start after it, and set binlog_row_image=FULL on the source, or dump again",
     ),
@@ -137,17 +137,19 @@ BINLOG: dict[str, Entry] = {
     ),
     "BINLOG-038": Entry(
         "column {column}: a change of a JSON document is logged without the document",
-        "binlog_row_value_options=PARTIAL_JSON needs binlog_row_image=FULL to be followed: set one of them otherwise "
+        "binlog_row_value_options=PARTIAL_JSON needs binlog_row_image=FULL to be followed: change one of them "
         f"on the source (globally, and in sessions that are open), then {ANEW}",
     ),
 }
 
 RELAY: dict[str, Entry] = {
     "RELAY-001": Entry(
-        "the replica stream was cut", "nothing: it is opened again; if it lasts, look at the network", retryable=True
+        "the replica stream was cut",
+        "nothing: it is opened again; if that does not end, check the network",
+        retryable=True,
     ),
     "RELAY-003": Entry(
-        "what the source sent is no well-formed binlog event",
+        "the source sent a malformed binlog event",
         "look for a proxy that changes packets; check the file with `mariadb-binlog --verify-binlog-checksum`",
     ),
     "RELAY-004": Entry(
@@ -161,7 +163,9 @@ RELAY: dict[str, Entry] = {
     "RELAY-006": Entry(
         "the source sent an artificial event that is not known", "report the server's version and the event type"
     ),
-    "RELAY-007": Entry("the source refused the replica stream", "mend what the server names, then resume the relay"),
+    "RELAY-007": Entry(
+        "the source refused the replica stream", "correct what the server reports, then resume the relay"
+    ),
     "RELAY-008": Entry(
         "another server answers: expected {expected}, found {found}",
         "if the source has failed over, set `enable-gtid: true` in the source file and start again; where it is set, a "
@@ -194,12 +198,12 @@ RELAY: dict[str, Entry] = {
         "check the folder's disk and rights, or name another `relay-dir` in the source file, then resume",
     ),
     "RELAY-015": Entry(
-        "the relay log holds other bytes here than the source sends",
+        "the relay log differs here from what the source sends",
         f"the source was reset or replaced: remove the relay folder and {ANEW}",
     ),
     "RELAY-016": Entry(
-        "the relay folder is not in order: {problem}",
-        "restore what is missing, or remove the relay folder to begin anew from a task's position",
+        "the relay folder is inconsistent: {problem}",
+        "restore what is missing, or remove the relay folder, and it begins anew from a task's position",
     ),
     "RELAY-019": Entry("the relay is not running", "start-relay, or see its last error in query-status"),
     "RELAY-020": Entry(
@@ -222,17 +226,17 @@ RELAY: dict[str, Entry] = {
         f"set the source file back to the first server; to go on with the new one, {ANEW}",
     ),
     "RELAY-033": Entry(
-        "it can't be told which files task {task} needs: it has not come to a place in the binlog yet",
+        "it is not known which files task {task} needs: the task has no binlog position yet",
         "wait until the task follows the binlog, or stop it; then purge again",
         retryable=True,
     ),
     "RELAY-035": Entry(
-        "`{name}` is no file or folder of a relay log",
+        "`{name}` is not a file or folder of a relay log",
         "write the name of a binlog file (mysql-bin.000004), and for --sub-dir one of `server-uuid.index`",
     ),
-    "RELAY-034": Entry("a purge of the relay log is under way", "wait for its end", retryable=True),
+    "RELAY-034": Entry("a purge of the relay log is in progress", "wait until it is done", retryable=True),
     "RELAY-037": Entry(
-        "nothing is purged: this worker can't tell now which tasks read the relay log: {why}",
+        "nothing is purged: this worker does not know at the moment which tasks read the relay log: {why}",
         "purge again in a few seconds",
         retryable=True,
     ),

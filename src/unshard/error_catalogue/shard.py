@@ -19,22 +19,22 @@ SHARD: dict[str, Entry] = {
         " with that structure; `unshard ctl query-status` shows the statements that wait",
     ),
     "SHARD-003": Entry(
-        "there is no lock {id} that waits",
+        "there is no lock {id}",
         "`unshard ctl shard-ddl-lock TASK` shows the locks that there are; it may have been resolved meanwhile",
     ),
     "SHARD-004": Entry(
-        "the lock {id} can't get this owner: a source that owns it has met its DDL, which only {reported} have",
+        "this source can't own the lock {id}: its owner has to have met the DDL, and only {reported} have",
         "name one of those with `--owner`, or leave the option out",
     ),
     "SHARD-005": Entry(
         "the lock {id} is resolved, and its owner may be running the DDL just now",
         "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
-        " it is on you to run it on the target",
+        " you have to run it on the target yourself",
     ),
     "SHARD-006": Entry(
         "the lock {id} is unlocked, but its owner has not run the DDL within {seconds:.0f} s",
         "it will, once it runs; see `unshard ctl query-status`. If it is gone for good, `--force-remove` gives the lock"
-        " up: then nobody runs the DDL, and it is on you to run it on the target",
+        " up: then nobody runs the DDL, and you have to run it on the target yourself",
     ),
     "SHARD-020": Entry(
         "changes of this table wait for a sharding DDL, and the structure that they have is not known any more",
@@ -79,7 +79,8 @@ SHARD: dict[str, Entry] = {
     "SHARD-035": Entry(
         "a row of the source meets a row with the same key in the target, while changes of {held} wait for the sharding"
         " DDL of the lock {id}: it may be one that they delete, or one that has moved between shards",
-        "don't remove the row in the target: a DELETE that waits would take the new one along. Let the source pass with"
+        "don't remove the row in the target: a DELETE that waits would also delete the new one. Let the source pass "
+        "with"
         " `unshard ctl binlog skip {task_file} -s {source_id}`, run the DDL on the shards that lack it, and when"
         " `unshard ctl shard-ddl-lock TASK` shows the lock no more, make the rows of this statement in the target by"
         " hand what the sources have. Until then move no rows between shards. If shards share key values, add"

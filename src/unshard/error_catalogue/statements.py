@@ -11,8 +11,8 @@ DDL: dict[str, Entry] = {
         "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
     "DDL-002": Entry(
-        "the statement is none that can be carried: {statement}",
-        "carry the change out on the target yourself where it is needed there, leave the statement out, "
+        "the statement is of a kind that is not replicated: {statement}",
+        "make the change on the target yourself if it is needed there, leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`, then start again",
     ),
     "DDL-003": Entry(
@@ -49,7 +49,7 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-008": Entry(
         "the target refused the statement: {statement}",
-        "mend what the server names, start again; or leave the statement out, "
+        "correct what the server reports, then start again; or leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`, or run another one in its place, "
         "`unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`, and start again",
     ),
@@ -66,7 +66,7 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-020": Entry(
         "{rule} stops the task at this statement ({event}): {statement}",
-        "look what it does; then narrow the rule's events and sql-pattern, or make its action Ignore, and start again",
+        "check what it does; then narrow the rule's events and sql-pattern, or make its action Ignore, and start again",
     ),
     "DDL-011": Entry(
         "rows of {table}, which block-allow-list keeps out, become rows of a migrated table: {statement}",
@@ -82,9 +82,10 @@ DDL: dict[str, Entry] = {
         "`unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "DDL-013": Entry(
-        "sequences are not carried: {statement}",
-        "keep the name {sequence} out by block-allow-list, then start again; make the sequence on the target yourself "
-        "where it is needed there",
+        "sequences are not replicated: {statement}",
+        "keep the name {sequence} out by block-allow-list, then start again; create the sequence on the target "
+        "yourself "
+        "if it is needed there",
     ),
     "DDL-023": Entry(
         "{old} becomes a ghost table of online DDL by RENAME: {statement}",
@@ -148,7 +149,7 @@ DDL: dict[str, Entry] = {
         "out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
     "DDL-038": Entry(
-        "TiDB has nothing for this statement: {statement}",
+        "TiDB does not support this statement: {statement}",
         "give it in a form that TiDB takes, `unshard ctl binlog replace {task_file} -s {source_id} 'SQL'`; or do its "
         "work by hand and leave it out, `unshard ctl binlog skip {task_file} -s {source_id}`; then start again",
     ),
@@ -169,11 +170,11 @@ DDL: dict[str, Entry] = {
     ),
     "DDL-029": Entry(
         "a transaction that is applied piece by piece is half applied: nothing can be left out of it any more",
-        "mend what the target refuses so that the rest can be applied; take the operator back, "
+        "correct what the target refuses so that the rest can be applied; take the operator back, "
         "`unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, and start again",
     ),
     "DDL-030": Entry(
-        "no structure is tracked for the table: it wasn't met yet, or the name is another one",
+        "no structure is tracked for the table: the task has not met it yet, or the name is wrong",
         "names are the source's; `unshard ctl binlog-schema update` gives it one",
     ),
     "DDL-031": Entry(
@@ -181,8 +182,9 @@ DDL: dict[str, Entry] = {
         "write its CREATE TABLE, as it was at the checkpoint, to a file and give that",
     ),
     "DDL-032": Entry(
-        "a batch is half applied by the structures from before: they can't be others now",
-        "start the task so that the batch is finished, and stop it; what stops it on the way has to be mended first, "
+        "a batch is half applied with the old structures, which can't be changed now",
+        "start the task so that the batch is finished, and stop it; what stops it on the way has to be corrected "
+        "first, "
         "or left out by `unshard ctl binlog skip {task_file} -s {source_id} -b FILE:POS`",
     ),
     "DDL-027": Entry(

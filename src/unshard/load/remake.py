@@ -21,12 +21,9 @@ from unshard.load.checkpoint import LoadTables
 from unshard.load.creation import named_lock
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
+from unshard.mysql.structure import families
 from unshard.target.filled import FilledTables, with_rows
 
-_REFERENCED = """
-SELECT 1 FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s
- LIMIT 1
-"""
 _THERE = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 
 
@@ -38,7 +35,7 @@ class EmptyTables:
     records: FilledTables
 
     def among(self, connection: Any, names: Iterable[TableName]) -> frozenset[TableName]:
-        """Those of the tables that the task has made and that hold no row, unless a foreign key refers to them.
+        """Those of the tables that the task has made and that hold no row, unless foreign keys connect them.
 
         None once a source of the task is loaded: statements of its log may have altered them.
         """
@@ -47,7 +44,7 @@ class EmptyTables:
         known = self.records.read(connection)
         made = sorted(name for name in set(names) if name in known and known[name].made)
         empty = set(made).difference(with_rows(connection, made))
-        return frozenset(name for name in empty if not rows(connection, _REFERENCED, (name.schema, name.table)))
+        return frozenset(empty.difference(families(connection)) if empty else ())
 
     def take_away(self, connection: Any, name: TableName) -> bool:
         """Drop the table if it is one of `among`; whether it is gone. May be run again after any death."""

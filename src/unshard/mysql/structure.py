@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from typing import Any
@@ -40,6 +40,9 @@ SELECT INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE, INDEX_TYPE
  ORDER BY INDEX_NAME, SEQ_IN_INDEX
 """
 
+_REFERENCE = re.compile(
+    r"^  CONSTRAINT `(?:[^`]|``)+` FOREIGN KEY \([^)]*\) REFERENCES (`(?:[^`]|``)+`\.)?`((?:[^`]|``)+)`", re.MULTILINE
+)
 _REFERENCES = """
 SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME, REFERENCED_TABLE_SCHEMA, REFERENCED_TABLE_NAME
   FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_TABLE_NAME IS NOT NULL
@@ -78,12 +81,23 @@ def read_table(connection: Any, name: TableName) -> Table | None:
 def families(connection: Any) -> dict[TableName, TableName]:
     """Every table that has a foreign key or is referred to by one, with the first by name of all it is connected to."""
     found: dict[TableName, TableName] = {}
-    for schema, table, other_schema, other_table in rows(connection, _REFERENCES):
-        child, parent = TableName(schema, table), TableName(other_schema, other_table)
+    for child, parent in _references(connection):
         one, other = found.setdefault(child, child), found.setdefault(parent, parent)
         joined = [name for name, family in found.items() if family in (one, other)]
         found.update(dict.fromkeys(joined, min(one, other)))
     return found
+
+
+def _references(connection: Any) -> Iterator[tuple[TableName, TableName]]:
+    """Each table that has a foreign key, with each table that one refers to."""
+    found = [(TableName(*row[:2]), TableName(*row[2:])) for row in rows(connection, _REFERENCES)]
+    if not is_tidb(connection):
+        yield from found
+        return
+    for child in sorted({child for child, _ in found}):  # TiDB 7.5 takes the parent to be in the child's schema there
+        for schema, table in _REFERENCE.findall(create_statement(connection, child)):
+            parent = (schema[1:-2] or child.schema, table)
+            yield child, TableName(*(word.replace("``", "`") for word in parent))
 
 
 def create_statement(connection: Any, name: TableName) -> str:

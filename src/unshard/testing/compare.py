@@ -1,7 +1,8 @@
 """Whether the source tables, all together, hold just the rows of the target table, and where they don't.
 
 Rows are compared as text that loses nothing: FLOAT with all its digits, binary and JSON and geometry bytes as hex, text
-in utf8mb4, NULL apart from every value.
+in utf8mb4, NULL apart from every value. TiDB writes FLOAT and DOUBLE in another form than MySQL and MariaDB do, so rows
+with such columns are fetched there, and these values compared as Python writes them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Mapping = Callable[[dict[str, str | None]], dict[str, str | None]]
 Place = tuple[ThrowawayServer, TableName]
 
 _HEX = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bit", "vector"})
+_FLOATS = frozenset({"float", "double"})
 _SHOWN = 10
 _CHECKSUM_BITS = 60
 
@@ -67,7 +69,7 @@ def compare(
     Raises LookupError when a table or a column is not there.
     """
     names = list(columns or [column.name for column in without_hashes(_table(*target)).columns if not column.period])
-    if mapping is None:
+    if mapping is None and not any(_has_floats(place, names) for place in (*sources, target)):
         sums = [_server_sum(place, names) for place in sources]
         ours, theirs = (
             (sum(rows for rows, _ in sums), sum(checksum for _, checksum in sums)),
@@ -151,14 +153,23 @@ def _rows(place: Place, names: Sequence[str], mapping: Mapping | None = None) ->
     try:
         with connection.cursor(SSCursor) as cursor:
             cursor.execute(f"SELECT {', '.join(_text(column) for column in columns)} FROM {name.quoted}")
-            for row in cursor:
+            floats = [column.type in _FLOATS for column in columns]
+            for found in cursor:
+                row = tuple(
+                    repr(float(value)) if is_float and value is not None else value
+                    for is_float, value in zip(floats, found, strict=True)
+                )
                 if mapping is None:
-                    yield tuple(row)
+                    yield row
                 else:
                     mapped = mapping(dict(zip((column.name for column in columns), row, strict=True)))
                     yield tuple(mapped[wanted] for wanted in names)
     finally:
         connection.close()
+
+
+def _has_floats(place: Place, names: Sequence[str]) -> bool:
+    return place[0].product == "TiDB" and any(column.type in _FLOATS for column in _columns(place, names))
 
 
 def _columns(place: Place, names: Sequence[str]) -> list[Column]:
