@@ -34,7 +34,7 @@ class LineForm(StrEnum):
     JSON = "json"
 
 
-LogFile = Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log; else stderr.")]
+LogFile = Annotated[str, typer.Option("--log-file", metavar="FILE", help="The log file; default: stderr.")]
 LogLevel = Annotated[str, typer.Option("-L", "--log-level", help="debug, info, warn or error.")]
 LogFormat = Annotated[str, typer.Option("--log-format", help="text or json.")]
 Redact = Annotated[bool, typer.Option("--redact-info-log", help="Write ? in the log in place of values of rows.")]
@@ -62,7 +62,7 @@ def _tell_version(wanted: bool) -> None:
 @app.callback()
 def _verbs(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="The version, and no more.")
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Keeps `run` a verb of its own."""
@@ -87,20 +87,23 @@ def run(
         bool, typer.Option("--auto-resume/--no-auto-resume", help="Wait for an error that may pass, and go on.")
     ] = True,
     remove_meta: Annotated[
-        bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
+        bool,
+        typer.Option(
+            "--remove-meta", help="Drop the target's records of an earlier run, not its rows, and start anew."
+        ),
     ] = False,
     reset: Annotated[
         bool,
         typer.Option(
-            "--reset", help="Drop or empty the target's tables that this task has made or filled, then start anew."
+            "--reset", help="Drop or empty the target tables that this task has created or filled, then start anew."
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Let --reset do so without a question.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --reset.")] = False,
     addr: Annotated[
         str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
     ] = "127.0.0.1:0",
     log_level: Annotated[
-        Level, typer.Option("-L", "--log-level", help="Least weight of a log line.", case_sensitive=False)
+        Level, typer.Option("-L", "--log-level", help="Least severe level that is logged.", case_sensitive=False)
     ] = Level.INFO,
     log_format: Annotated[LineForm, typer.Option("--log-format", help="Form of a log line.")] = LineForm.JSON,
     redact: Redact = False,
@@ -149,12 +152,12 @@ def status(
     source: Annotated[
         list[Path], typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; once for each source.")
     ],
-    tables: Annotated[bool, typer.Option("--tables", help="The ledger too: what became of each table's rows.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="Also the row counts of each table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with DM's field names.")] = False,
 ) -> None:
-    """Show how far a task is, and what became of every row, as the target has it on record.
+    """Show a task's progress and row counts, as the target records them.
 
-    It changes nothing, and the task may run meanwhile or not. Exit code 0: shown, 1: an error, 2: wrong use.
+    It changes nothing. The task may be running or not. Exit code 0: shown, 1: an error, 2: wrong use.
     """
     from unshard.config.files import load_files
 
@@ -169,9 +172,9 @@ def explain(
     task: Annotated[Path, typer.Argument(metavar="TASK.yaml", help="The task file, in DM's format.")],
     source: Annotated[
         list[Path] | None,
-        typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; each has filters of its own."),
+        typer.Option("--source", "-s", metavar="SOURCE.yaml", help="A source file; each has its own filters."),
     ] = None,
-    source_id: Annotated[str | None, typer.Option(metavar="ID", help="Only this source; else every one.")] = None,
+    source_id: Annotated[str | None, typer.Option(metavar="ID", help="Only this source; default: all.")] = None,
     table: Annotated[str | None, typer.Option(metavar="DB.T", help="A table of the source.")] = None,
     sql: Annotated[str | None, typer.Option(metavar="STATEMENT", help="A statement, as on the source.")] = None,
     schema: Annotated[str, typer.Option(metavar="DB", help="Default schema of the statement.")] = "",
@@ -181,9 +184,9 @@ def explain(
 ) -> None:
     """Explain a table or a statement: which rule of each kind decides, and the SQL on the target.
 
-    From the files alone; no server is asked but with --connect, which changes nothing: DDL is tried on empty copies in
-    scratch schemas of the target, as a run does. Exit code 0: explained, also where the task would stop, 1: an error,
-    2: wrong use.
+    It reads only the files. With --connect it asks both servers too and changes nothing: DDL is tried on empty copies
+    in scratch schemas of the target, as a run does. Exit code 0: explained, also where the task would stop, 1: an
+    error, 2: wrong use.
     """
     from rich.console import Console
 
@@ -211,7 +214,7 @@ def master(
         str, typer.Option("--advertise-addr", metavar="HOST:PORT", help="Where others reach it.")
     ] = "",
     data_dir: Annotated[str, typer.Option("--data-dir", metavar="DIR", help="Folder of the default store.")] = "",
-    store: Annotated[str, typer.Option("--store", metavar="URL", help="Database of several masters.")] = "",
+    store: Annotated[str, typer.Option("--store", metavar="URL", help="Database that several masters share.")] = "",
     log_file: LogFile = "",
     log_level: LogLevel = "",
     log_format: LogFormat = "",
@@ -220,7 +223,7 @@ def master(
 ) -> None:
     """Run a master: it keeps sources and tasks, gives sources to workers, and serves `unshard ctl` and the REST API.
 
-    Flags count over the file. Ctrl-C or SIGTERM stops it; tasks go on. Exit code 0: stopped, 1: an error, 2: wrong use.
+    Flags override the file. Ctrl-C or SIGTERM stops it; tasks go on. Exit code 0: stopped, 1: an error, 2: wrong use.
     """
     given = _given(locals())
     with loading():
@@ -249,9 +252,9 @@ def worker(
     redact_info_log: Redact = False,
     secret_key_path: SecretKeyPath = "",
 ) -> None:
-    """Run a worker: it serves the source that the masters give it, with relay log and tasks; else it is a spare.
+    """Run a worker: it serves the source that the masters give it, with its relay log and tasks, or is a spare.
 
-    Flags count over the file. Ctrl-C or SIGTERM ends the batches in hand and stops it. Exit code 0: stopped, 1: an
+    Flags override the file. Ctrl-C or SIGTERM ends the batches in hand and stops it. Exit code 0: stopped, 1: an
     error, 2: wrong use.
     """
     given = _given(locals())
@@ -267,7 +270,7 @@ def worker(
 def demo(
     target: Annotated[Literal["mariadb", "tidb"], typer.Option(help="Which server is copied into.")] = "mariadb",
     rows: Annotated[int, typer.Option(help="Rows in each of the eight shards before the copy.")] = 5000,
-    seconds: Annotated[int, typer.Option(help="How long the writers go on after the copy.")] = 15,
+    seconds: Annotated[int, typer.Option(help="Seconds that the writers go on after the copy.")] = 15,
 ) -> None:
     """Show the main job on throwaway servers: two sources, eight shards, one merged table, one SIGKILL."""
     from rich.console import Console
@@ -279,7 +282,7 @@ def demo(
 
 app.add_typer(metrics, name="metrics")
 
-binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into binlog and relay files.")
+binlog = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Read binlog and relay files.")
 app.add_typer(binlog, name="binlog")
 
 
@@ -294,17 +297,17 @@ def show(
     table: Annotated[str | None, typer.Option(metavar="DB.T", help="Only events of this table.")] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="POS", help="OFFSET or FILE:OFFSET; within an event: from the next one on."),
+        typer.Option("--from", metavar="POS", help="Start at OFFSET or FILE:OFFSET, or at the next event behind it."),
     ] = None,
-    stop: Annotated[str | None, typer.Option("--to", metavar="POS", help="Only events that begin before it.")] = None,
+    stop: Annotated[str | None, typer.Option("--to", metavar="POS", help="Stop before this position.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most N events.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; no value is cut.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Values and statements uncut.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line; values are complete.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print values and statements in full.")] = False,
 ) -> None:
     """Show what a binlog or relay file holds: events with DM's names, rows before and after, a summary.
 
-    It asks no server. Exit code 0: all was read, 1: the file is damaged or rows could not be read, told where, 2:
-    wrong use.
+    It connects to no server. Exit code 0: all was read, 1: the file is damaged or rows could not be read
+    (stderr says where), 2: wrong use.
     """
     from unshard.cli.binlog import Wish, WrongUse, show_binlog
 

@@ -25,7 +25,8 @@ from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl,
 ctl = typer.Typer(
     cls=GlobalFlags,
     rich_markup_mode=None,
-    help="dmctl's verbs, with its flags and its JSON. Without a verb: a prompt, or a pipe's lines.",
+    help="The commands of dmctl, with its flags and its JSON. Without a command: a prompt, or lines from a pipe.\n\n"
+    "Exit code of each command 0: done, 1: refused or failed, the answer says why, 2: wrong use.",
 )
 for part in (task, source, member, shard_ddl, binlog, schema, config, secret):
     part.register(ctl)
@@ -43,15 +44,15 @@ def flags(
         typer.Option(
             "--master-addr",
             metavar="HOST:PORT",
-            help="A master, repeatable; else $UNSHARD_MASTER_ADDR or $DM_MASTER_ADDR.",
+            help="A master, repeatable; default: $UNSHARD_MASTER_ADDR or $DM_MASTER_ADDR.",
         ),
     ] = None,
     config_file: Annotated[
         str,
-        typer.Option("--config", metavar="FILE", help="YAML or dmctl's TOML with these settings; flags win."),
+        typer.Option("--config", metavar="FILE", help="YAML or dmctl's TOML with these settings; flags override it."),
     ] = "",
     rpc_timeout: Annotated[
-        str, typer.Option("--rpc-timeout", metavar="TIME", help="How long an answer may take. [default: 10m]")
+        str, typer.Option("--rpc-timeout", metavar="TIME", help="How long to wait for an answer. [default: 10m]")
     ] = "",
     ssl_ca: Annotated[
         str, typer.Option("--ssl-ca", metavar="FILE", help="The authority of the masters' certificates.")
@@ -59,10 +60,10 @@ def flags(
     ssl_cert: Annotated[str, typer.Option("--ssl-cert", metavar="FILE", help="Our certificate.")] = "",
     ssl_key: Annotated[str, typer.Option("--ssl-key", metavar="FILE", help="Its key.")] = "",
     token_file: Annotated[
-        str, typer.Option("--token-file", metavar="FILE", help="The token that is shown; else $UNSHARD_TOKEN.")
+        str, typer.Option("--token-file", metavar="FILE", help="The file of the token; default: $UNSHARD_TOKEN.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="DM's JSON on a terminal too.")] = False,
-    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version, nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print DM's JSON on a terminal too.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and exit.")] = False,
 ) -> None:
     """dmctl's verbs, with its flags and its JSON. Without a verb, on a terminal: a prompt.
 

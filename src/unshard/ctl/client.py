@@ -38,10 +38,9 @@ class MasterClient:
         """The first master's answer. A master that can't be reached, is silent or can't serve now is passed over.
 
         Raises ClusterError: CLUSTER-040 without a master, CLUSTER-041 when none can be reached, CLUSTER-098 where they
-        were runs of this folder, CLUSTER-042 for an
-        answer that no master gives, CLUSTER-043 when it doesn't let us in, CLUSTER-047 for an address that is none.
-        CLUSTER-045 when it accepted the request but gave no answer: no other is asked, for it may be under way; unless the
-        connection broke and the request only looks.
+        were runs of this folder, CLUSTER-042 for an answer that no master gives, CLUSTER-043 when it refuses the
+        caller, CLUSTER-047 for an address that is none. CLUSTER-045 when it accepted the request but gave no answer: no
+        other is asked, for the request may be in progress; unless the connection broke and the request only looks.
         """
         ended = [] if self.masters else runs_that_ended(())
         if ended:

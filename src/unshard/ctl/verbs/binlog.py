@@ -19,17 +19,18 @@ binlog = typer.Typer(
 )
 Place = Annotated[
     str,
-    typer.Option("--binlog-pos", "-b", metavar="FILE:POS", help="The place; else where the source has stopped."),
+    typer.Option("--binlog-pos", "-b", metavar="FILE:POS", help="The position; default: where the source has stopped."),
 ]
 Sqls = Annotated[
-    list[str], typer.Argument(metavar="SQL…", help="DDL with every table's schema, in the source's names; `;` between.")
+    list[str],
+    typer.Argument(metavar="SQL…", help="DDL with the schema of every table, in the source's names, separated by `;`."),
 ]
 Op = Literal["skip", "replace", "revert", "inject", "list"]
 
 
 @binlog.command()
 def skip(context: typer.Context, task: TaskWord, place: Place = "") -> None:
-    """Leave out the statement there, or the row changes of the event or transaction there.
+    """Skip the statement at a position, or the row changes of the event or transaction there.
 
     A statement is not run; the structure that it gave the table at the source is tracked. Row changes that are left
     out are counted under `operator`. Kept in the target until the place is passed, then as a record.
@@ -39,19 +40,19 @@ def skip(context: typer.Context, task: TaskWord, place: Place = "") -> None:
 
 @binlog.command()
 def replace(context: typer.Context, task: TaskWord, sqls: Sqls, place: Place = "") -> None:
-    """Run other statements in the place of the one there; they are routed and tracked as it would be."""
+    """Run other statements in place of the one at a position; they are routed and tracked as it would be."""
     _run(context, "replace", task, place, sqls)
 
 
 @binlog.command()
 def inject(context: typer.Context, task: TaskWord, sqls: Sqls, place: Place = "") -> None:
-    """Run other statements before the one there, and then that one."""
+    """Run other statements before the one at a position, and then that one."""
     _run(context, "inject", task, place, sqls)
 
 
 @binlog.command()
 def revert(context: typer.Context, task: TaskWord, place: Place = "") -> None:
-    """Take back what was given for the place, as long as it is not used."""
+    """Withdraw what was given for a position, unless it is used already."""
     _run(context, "revert", task, place)
 
 
@@ -60,9 +61,9 @@ def list_(
     context: typer.Context,
     task: TaskWord,
     place: Place = "",
-    every: Annotated[bool, typer.Option("--all", help="Used and reverted ones too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print used and reverted ones too.")] = False,
 ) -> None:
-    """Print what is given and not used yet: op 1 skip, 2 replace, 4 inject."""
+    """Print what waits to be used: op 1 skip, 2 replace, 4 inject."""
     _run(context, "list", task, place, every=every)
 
 

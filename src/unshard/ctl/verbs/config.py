@@ -16,7 +16,9 @@ from unshard.errors import ConfigError, Where
 
 Kind = Literal["task", "source", "master", "worker", "task-template"]
 Name = Annotated[str, typer.Argument(metavar="NAME")]
-Save = Annotated[Path | None, typer.Option("--path", "-p", metavar="FILE", help="Write it there; else it is printed.")]
+Save = Annotated[
+    Path | None, typer.Option("--path", "-p", metavar="FILE", help="Write it to this file; default: print it.")
+]
 Folder = Annotated[Path, typer.Option("--dir", "-d", metavar="FOLDER", help="Of tasks/, sources/, relay_workers.json.")]
 New = Annotated[str, typer.Argument(metavar="FILE", hidden=True)]
 

@@ -29,7 +29,7 @@ def offline_member(
     master: Annotated[bool, typer.Option("--master", help="It is a master.")] = False,
     worker: Annotated[bool, typer.Option("--worker", help="It is a worker.")] = False,
 ) -> None:
-    """Forget a master or worker that is gone for good. One that lives is not forgotten."""
+    """Remove a master or worker that is gone for good. One that is alive is refused."""
     if master == worker:
         raise typer.BadParameter("give either --master or --worker")
     ask(context.obj, OfflineMember(type="master" if master else "worker", name=name))
@@ -47,11 +47,11 @@ def log_level(
     context: typer.Context,
     level: Annotated[
         Literal["debug", "info", "warn", "error"] | None,
-        typer.Argument(metavar="LEVEL", help="debug, info, warn or error; else it is told."),
+        typer.Argument(metavar="LEVEL", help="debug, info, warn or error; default: show it."),
     ] = None,
     name: Names = None,
 ) -> None:
-    """Tell or set how much masters and workers log, without a restart. A restart takes the level of the file."""
+    """Show or set the log level of masters and workers, without a restart. A restart takes the level of the file."""
     ask(context.obj, LogLevel(level=level or "", names=_names(name)))
 
 

@@ -16,7 +16,7 @@ from unshard.ctl.words import source_ids, task_name
 schema = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="See and set the structure that a task knows of a source's table. Pause or stop the task first.",
+    help="Show and set the structure that a task tracks for a source's table. Pause or stop the task first.",
 )
 Database = Annotated[str, typer.Argument(metavar="DB", help="The schema, as the source names it.")]
 Named = Annotated[str, typer.Argument(metavar="TABLE", help="The table, as the source names it.")]
@@ -42,10 +42,16 @@ def update(
     table: Named,
     file: SqlFile = None,
     from_source: Annotated[
-        bool, typer.Option("--from-source", help="As it is on the source now; without a master -s is its file.")
+        bool,
+        typer.Option(
+            "--from-source", help="Take it from the source as it is now; without a master -s is the source's file."
+        ),
     ] = False,
     from_target: Annotated[
-        bool, typer.Option("--from-target", help="As it is on the target now; without a master -s is a source's file.")
+        bool,
+        typer.Option(
+            "--from-target", help="Take it from the target as it is now; without a master -s is a source's file."
+        ),
     ] = False,
     flush: Flush = True,
     sync: Sync = True,
@@ -60,7 +66,7 @@ def update(
 
 @schema.command()
 def delete(context: typer.Context, task: TaskWord, database: Database, table: Named) -> None:
-    """Forget the structure: that of the target's table is taken when a row of it comes next."""
+    """Forget the tracked structure: with the next row that of the target's table is taken."""
     _run(context, "delete", task, database, table)
 
 

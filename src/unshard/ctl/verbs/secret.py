@@ -16,7 +16,7 @@ from unshard.ctl.session import Session, ask, conclude
 def encrypt(
     context: typer.Context,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The password. Else it is asked for, or read from a pipe.")
+        str, typer.Argument(metavar="TEXT", help="The password; default: ask for it, or read it from a pipe.")
     ] = "",
     key: Annotated[
         str, typer.Option("--secret-key-path", metavar="FILE", help="Encrypt here, with this key, without a master.")
@@ -46,10 +46,10 @@ def _asked_for() -> str:
 
 
 def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who will show it; the audit log has the name.")],
-    role: Annotated[Role, typer.Argument(help="What the one who shows it may do.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The caller's name, as in the audit log.")],
+    role: Annotated[Role, typer.Argument(help="What the caller may do.")],
 ) -> None:
-    """Make a token for somebody who calls master or worker. It is shown once, and kept nowhere; no master is asked."""
+    """Create a token for a caller of master or worker. It is shown once, and kept nowhere; no master is asked."""
     made, digest = new_token()
     typer.echo(f"token: {made}")
     typer.echo("for the token-file of the masters:")

@@ -22,9 +22,9 @@ lock = typer.Typer(
 
 @lock.command("list")
 def list_(context: typer.Context, task: TaskMaybe = "") -> None:
-    """Show the locks: the DDL, who has it, who is missing. Of one task, or of the sources of -s.
+    """Show the locks: the DDL, which sources have it, which are missing. Of one task, or of the sources of -s.
 
-    With a task's file it needs no master: the locks are in the target.
+    With the task's file no master is needed: the locks are in the target.
     """
     session: Session = context.obj
 
@@ -45,18 +45,21 @@ def unlock(
     lock_id: Annotated[str, typer.Argument(metavar="ID", help="The lock, as it is listed.")],
     task: TaskMaybe = "",
     owner: Annotated[
-        str, typer.Option("--owner", "-o", metavar="SOURCE", help="Who runs the DDL; else the lock's owner.")
+        str,
+        typer.Option(
+            "--owner", "-o", metavar="SOURCE", help="The source that runs the DDL; default: the lock's owner."
+        ),
     ] = "",
     force_remove: Annotated[
         bool, typer.Option("--force-remove", "-f", help="Remove the lock though its owner can't run the DDL.")
     ] = False,
     action: Annotated[
-        Literal["skip", "exec"], typer.Option("--action", "-a", help="Of optimistic mode: what is done with the DDL.")
+        Literal["skip", "exec"], typer.Option("--action", "-a", help="For optimistic mode: what to do with the DDL.")
     ] = "skip",
     database: Annotated[str, typer.Option("--database", "-d", metavar="DB", help="Of optimistic mode.")] = "",
     table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="Of optimistic mode.")] = "",
 ) -> None:
-    """Let a DDL go on without the sources that are missing. They meet it later, and it is then skipped or waits anew.
+    """Run a DDL without the sources that are missing. When they meet it later, it is skipped or waits anew.
 
     Do it only when a source that is missing will never run the DDL. With the file of the lock's task it needs no
     master: the locks are in the target.

@@ -30,12 +30,14 @@ def operate_source(
     context: typer.Context,
     op: Annotated[Literal["create", "update", "stop", "show"] | None, typer.Argument(show_default=False)] = None,
     files: Annotated[list[str] | None, typer.Argument(metavar="SOURCE.yaml…")] = None,
-    worker: Annotated[str, typer.Option("--worker", "-w", metavar="WORKER", help="Bind it to this worker.")] = "",
+    worker: Annotated[
+        str, typer.Option("--worker", "-w", metavar="WORKER", help="Bind the source to this worker.")
+    ] = "",
     sample: Annotated[
-        bool, typer.Option("--print-sample-config", "-p", help="Print a source file to begin with, nothing else.")
+        bool, typer.Option("--print-sample-config", "-p", help="Print a sample source file and exit.")
     ] = False,
 ) -> None:
-    """Make sources known to the cluster, change, remove or show them. `stop` and `show` take names by -s too."""
+    """Create, change, remove or show the cluster's sources. `stop` and `show` take names by -s too."""
     session: Session = context.obj
     words = tuple(files or ())
     if sample:
@@ -57,9 +59,9 @@ def operate_source(
 
 def update_source(
     context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="SOURCE.yaml", help="The new file of a source that is known.")],
+    file: Annotated[str, typer.Argument(metavar="SOURCE.yaml", help="The new file of an existing source.")],
 ) -> None:
-    """Give a source another file: its tasks have to be paused. Then resume them."""
+    """Replace a source's file. Pause its tasks before, and resume them after."""
     ask(context.obj, guarded(lambda: UpdateSource(config=text_of(file))))
 
 
@@ -83,12 +85,12 @@ def stop_relay(context: typer.Context, workers: Workers = None) -> None:
 
 
 def pause_relay(context: typer.Context) -> None:
-    """Let the relays of sources (-s) stand still."""
+    """Pause the relays of sources (-s)."""
     _relay(context, lambda sources: PauseRelay(sources=sources))
 
 
 def resume_relay(context: typer.Context) -> None:
-    """Let the relays of sources (-s) go on."""
+    """Resume the relays of sources (-s)."""
     _relay(context, lambda sources: ResumeRelay(sources=sources))
 
 
@@ -96,7 +98,8 @@ def purge_relay(
     context: typer.Context,
     filename: Annotated[str, typer.Option("--filename", "-f", metavar="BINLOG", help="Files before this one.")] = "",
     sub_dir: Annotated[
-        str, typer.Option("--sub-dir", metavar="FOLDER", help="Where it is in the relay log; else in the newest.")
+        str,
+        typer.Option("--sub-dir", metavar="FOLDER", help="Its sub-directory of the relay log; default: the newest."),
     ] = "",
     time: Annotated[
         str,

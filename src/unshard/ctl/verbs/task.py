@@ -26,7 +26,11 @@ from unshard.ctl.words import source_files, source_ids, task_name
 
 StartTime = Annotated[
     str,
-    typer.Option("--start-time", metavar="TIME", help="Begin at the binlog of then: 'YYYY-MM-DD HH:MM:SS' or RFC 3339"),
+    typer.Option(
+        "--start-time",
+        metavar="TIME",
+        help="Begin at the binlog position of this time: 'YYYY-MM-DD HH:MM:SS' or RFC 3339",
+    ),
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, metavar="N", help="How many tasks at a time.")]
 
@@ -38,14 +42,13 @@ def check_task(
     warnings: Annotated[int, typer.Option("--warn", "-w", min=0, metavar="N", help="At most N warnings.")] = 10,
     start_time: StartTime = "",
     also: Annotated[
-        list[str] | None, typer.Option("--also", metavar="ITEM", help="An opt-in item as well: primary_key.")
+        list[str] | None, typer.Option("--also", metavar="ITEM", help="Run an optional check too: primary_key.")
     ] = None,
 ) -> None:
     """Check a task before its start: settings, privileges, tables. Nothing is changed.
 
-    Each lack is told with the command that mends it. Without a master the files of all sources are needed (-s). Exit
-    code 0: nothing stands in the way, there may be warnings, 1: a check failed or a server can't be asked, 2: wrong
-    use.
+    Each problem is shown with the command that corrects it. Without a master the files of all sources are needed (-s).
+    Exit code 0: the task can start, perhaps with warnings, 1: a check failed or a server can't be asked, 2: wrong use.
     """
     session: Session = context.obj
 
@@ -67,15 +70,18 @@ def start_task(
     context: typer.Context,
     task: TaskFile,
     remove_meta: Annotated[
-        bool, typer.Option("--remove-meta", help="Forget what the target has on record of an earlier run: start anew.")
+        bool,
+        typer.Option(
+            "--remove-meta", help="Drop the target's records of an earlier run, not its rows, and start anew."
+        ),
     ] = False,
     reset: Annotated[
         bool,
         typer.Option(
-            "--reset", help="Drop or empty the target's tables that this task has made or filled, then start anew."
+            "--reset", help="Drop or empty the target tables that this task has created or filled, then start anew."
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Let --reset do so without a question.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --reset.")] = False,
     start_time: StartTime = "",
 ) -> None:
     """Check a task and start it on its sources (-s: on these only); on all or none.
@@ -107,12 +113,12 @@ def stop_task(context: typer.Context, task: TaskMaybe = "", batch_size: BatchSiz
 
 
 def pause_task(context: typer.Context, task: TaskMaybe = "", batch_size: BatchSize = 5) -> None:
-    """Let a task (or all tasks of -s) stand still; the batch in hand is finished."""
+    """Pause a task (or all tasks of -s) after the batch that is being applied."""
     _operate(context, PauseTask, task, batch_size)
 
 
 def resume_task(context: typer.Context, task: TaskMaybe = "", batch_size: BatchSize = 5) -> None:
-    """Let a task (or all tasks of -s) go on, after a pause or an error."""
+    """Resume a task (or all tasks of -s) after a pause or an error."""
     _operate(context, ResumeTask, task, batch_size)
 
 
@@ -125,7 +131,7 @@ def _operate(context: typer.Context, kind: Callable[..., TaskRequest], task: str
 
 
 def update_task(context: typer.Context, task: TaskFile) -> None:
-    """Give a paused task another file: rules, routes and the syncer's settings may change. Then resume it."""
+    """Replace a paused task's file: rules, routes and syncer settings may change. Then resume it."""
     session: Session = context.obj
     request = guarded(lambda: UpdateTask(task=text_of(task), sources=source_ids(session.sources)))
     ask(session, request)
@@ -134,9 +140,9 @@ def update_task(context: typer.Context, task: TaskFile) -> None:
 def query_status(
     context: typer.Context,
     task: TaskMaybe = "",
-    more: Annotated[bool, typer.Option("--more", help="Everything about all tasks, not a line for each.")] = False,
+    more: Annotated[bool, typer.Option("--more", help="Show everything about all tasks.")] = False,
 ) -> None:
-    """Tell how tasks are: all in short, or everything about one (or about those of -s)."""
+    """Show the state of tasks: a line for each, or everything about one (or about those of -s)."""
     session: Session = context.obj
     request = guarded(lambda: QueryStatus(name=task_name(task), sources=source_ids(session.sources), more=more))
     ask(session, request)
