@@ -9,11 +9,13 @@ import pytest
 
 from checked import found, mended, with_keys
 from task_runs import TaskFiles
+from unshard.checks.result import Finding
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 KEYS = "target key checker"
 MOVES = "row move checking"
+SETTINGS = "settings checking"
 
 
 @pytest.mark.parametrize("columns", ["id INT PRIMARY KEY, v INT, UNIQUE KEY (v)", "v INT PRIMARY KEY, id INT"])
@@ -61,3 +63,41 @@ def test_rows_between_two_sources(
     assert len(lacks) == len(words)
     assert all(word in lack.short_error for word, lack in zip(words, lacks, strict=True))
     assert found(replace(with_keys(files, **keys), sources={"s1": changed_source}), KEYS) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode", "words"),
+    [
+        ("time_zone = '+02:00'", "pessimistic", "another time zone each"),
+        ("time_zone = '+02:00'", "", ""),
+        ("time_zone = '+00:00'", "pessimistic", ""),
+        ("sql_mode = 'STRICT_ALL_TABLES'", "pessimistic", "another SQL mode each"),
+        ("sql_mode = 'NO_ENGINE_SUBSTITUTION'", "pessimistic", ""),
+    ],
+)
+def test_settings_that_a_merged_ddl_may_depend_on(
+    changed_source: MariadbServer,
+    target_server: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    settings: str,
+    mode: str,
+    words: str,
+) -> None:
+    with MariadbServer() as other:
+        for server, numbers in ((changed_source, (1, 2)), (other, (3,))):
+            server.run(f"CREATE DATABASE {schema}", "SET GLOBAL sql_mode = ''", "SET GLOBAL time_zone = '+00:00'")
+            server.run(*(f"CREATE TABLE {schema}.o_{number} (id INT PRIMARY KEY)" for number in numbers))
+        other.run(f"SET GLOBAL {settings}")
+        told = settings_told(schema, {"s1": changed_source, "s2": other}, target_server, tmp_path, mode)
+    assert len(told) == bool(words)
+    assert all(words in one.short_error and "s2: " in one.short_error for one in told)
+
+
+def settings_told(
+    schema: str, sources: dict[str, MariadbServer], target: MariadbServer, folder: Path, mode: str
+) -> list[Finding]:
+    merged = {"schema-pattern": schema, "table-pattern": "o_*", "target-schema": schema, "target-table": "o"}
+    keys = {"shard-mode": mode, "routes": {"merged": merged}}
+    files = TaskFiles(folder, schema, sources, target, (schema,), instance={"route-rules": ["merged"]})
+    return found(with_keys(files, **keys), SETTINGS)

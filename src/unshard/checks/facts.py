@@ -45,6 +45,7 @@ _PATIENCE_SECONDS = 120
 _VARIABLES = (
     "log_bin", "binlog_format", "binlog_row_image", "server_id", "max_connections", "max_user_connections",
     "partial_revokes", "lower_case_table_names", "sql_mode", "innodb_native_foreign_keys",
+    "time_zone", "system_time_zone",
     "read_only", "super_read_only", "innodb_read_only", "tidb_restricted_read_only", "tidb_super_read_only",
     "sql_generate_invisible_primary_key", "sql_require_primary_key",
 )  # fmt: skip

@@ -207,6 +207,12 @@ ITEMS: tuple[Item, ...] = (
         applies="all modes, for each merged table of several sources",
     ),
     Item(
+        "shard_settings", "settings checking of sharding table {target}",
+        "sources that merge into one table run their DDL with the same time zone and SQL mode", "merge",
+        merge=losses.settings_of_shards, when=_follows,
+        applies=f"{_FOLLOW}, for each merged table of several sources, with `shard-mode`",
+    ),
+    Item(
         "", "target rows checker", "a copy finds no rows in its target tables but those that it has on record",
         "target", target=tables.rows_in_target, applies="`full`, `all`, until the copy is done", worst="fail",
     ),

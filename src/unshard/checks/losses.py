@@ -11,6 +11,8 @@ from unshard.model.table import Index, Table, TableName, quote_name
 from unshard.mysql.flavour import Flavour
 
 _AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
+_UTC = frozenset({"UTC", "ETC/UTC", "GMT", "+00:00", "-00:00", "UCT", "ZULU"})
+_OF_NO_DDL = frozenset({"ONLY_FULL_GROUP_BY", "NO_ENGINE_SUBSTITUTION", "NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE"})
 
 
 def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
@@ -106,3 +108,36 @@ def rows_between_sources(task: TaskFacts, target: TableName, group: Group) -> It
             " stops the task (SYNC-003)",
             other=str(target),
         )
+
+
+def settings_of_shards(task: TaskFacts, target: TableName, group: Group) -> Iterator[Finding]:
+    """A merged DDL runs once, with the settings of one shard's session: what it makes of old rows may depend on them.
+
+    Sessions that set their own are not seen here.
+    """
+    sources = sorted({source.name: source for source, _ in group if source.config.pessimistic}.items())
+    for what, setting in (("time zone", _time_zone), ("SQL mode", _sql_mode)):
+        found = {name: setting(source) for name, source in sources}
+        if len(set(found.values())) > 1:
+            told = "; ".join(f"{name}: {value or 'empty'}" for name, value in found.items())
+            variable = "time_zone" if setting is _time_zone else "sql_mode"
+            yield Finding(
+                "warn",
+                f"{target} merges tables of sources with another {what} each ({told}): a DDL that depends on it, such"
+                " as a new TIMESTAMP column with a constant default, gives all old rows the values of one of them",
+                f"SET GLOBAL {variable} to one value on these sources, or set it in the sessions that run such DDL",
+                other=str(target),
+            )
+
+
+def _time_zone(source: SourceFacts) -> str:
+    settings = source.end.settings
+    zone = settings.get("time_zone", "")
+    zone = settings.get("system_time_zone", "") if zone == "SYSTEM" else zone
+    return "+00:00" if zone in _UTC else zone
+
+
+def _sql_mode(source: SourceFacts) -> str:
+    """Without what no DDL depends on."""
+    modes = source.end.settings.get("sql_mode", "").split(",")
+    return ",".join(sorted(mode for mode in modes if mode and mode not in _OF_NO_DDL))

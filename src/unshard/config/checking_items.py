@@ -33,6 +33,7 @@ CheckingItem = Literal[
     "json_values",
     "target_keys",
     "rows_between_sources",
+    "shard_settings",
     "target_collations",
     "tidb_tables",
     "tidb_collations",
