@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unshard.testing.cluster import Cluster, Member
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.servers import MariadbServer
 
 _SPARK = {"master": "local[2]"}
@@ -23,7 +23,7 @@ def run() -> dict[str, Any]:
         source.run("CREATE DATABASE bench", "CREATE TABLE bench.beat (id INT AUTO_INCREMENT PRIMARY KEY)")
         target.query("CREATE DATABASE unshard")
         store = f"mysql://root@127.0.0.1:{target.port}/unshard"
-        with Cluster(store, masters=1, workers=2, worker={"spark": _SPARK}) as cluster:
+        with ThrowawayCluster(store, masters=1, workers=2, worker={"spark": _SPARK}) as cluster:
             _begin(cluster, source, target)
             serving, spare = cluster.workers
             _moved(source, target)
@@ -38,11 +38,13 @@ def run() -> dict[str, Any]:
     return {"stood_still_s": round(stood_still, 1), "noticed_s": round(noticed, 1)}
 
 
-def _is_ahead(spare: Member) -> bool:
+def _is_ahead(spare: ClusterMember) -> bool:
     return "Spark is there ahead" in spare.text
 
 
-def _death(dies: Member, spare: Member, source: MariadbServer, target: MariadbServer) -> tuple[float, float]:
+def _death(
+    dies: ClusterMember, spare: ClusterMember, source: MariadbServer, target: MariadbServer
+) -> tuple[float, float]:
     known = len(spare.text)
     killed = time.monotonic()
     dies.kill()
@@ -53,7 +55,7 @@ def _death(dies: Member, spare: Member, source: MariadbServer, target: MariadbSe
     return time.monotonic() - killed, noticed
 
 
-def _begin(cluster: Cluster, source: MariadbServer, target: MariadbServer) -> None:
+def _begin(cluster: ThrowawayCluster, source: MariadbServer, target: MariadbServer) -> None:
     database = {"host": "127.0.0.1", "user": "root"}
     source_form = {"source-id": "one", "relay-dir": "relay", "from": {**database, "port": source.port}}
     task_form = {

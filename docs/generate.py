@@ -22,7 +22,7 @@ from unshard.checks.items import ITEMS
 from unshard.cli.app import app
 from unshard.cli.monitoring import alerts_text, dashboard_text
 from unshard.config.reference import render as config_page
-from unshard.error_catalogue import CATALOGUE, Entry
+from unshard.error_catalogue import CATALOGUE, CatalogueEntry
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sharding, of_sync, of_tasks
@@ -87,7 +87,7 @@ _METRIC_GROUPS = {
 }
 
 
-def errors_page(catalogue: Mapping[str, Entry] = CATALOGUE) -> str:
+def errors_page(catalogue: Mapping[str, CatalogueEntry] = CATALOGUE) -> str:
     """The page of all error codes, a section for each kind in the order of the data flow."""
     kinds = {kind.__name__.removesuffix("Error").upper(): kind for kind in errors.UnshardError.__subclasses__()}
     sections: dict[str, list[str]] = {}
@@ -99,7 +99,7 @@ def errors_page(catalogue: Mapping[str, Entry] = CATALOGUE) -> str:
     return "\n".join(parts)
 
 
-def _error(code: str, entry: Entry) -> str:
+def _error(code: str, entry: CatalogueEntry) -> str:
     retryable = " Retryable." if entry.retryable else ""
     return f"### {code}\n\n{_filled(entry.message)}.{retryable}\n\n**What to do:** {_filled(entry.hint)}.\n"
 

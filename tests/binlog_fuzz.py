@@ -26,11 +26,11 @@ from unshard.binlog.described import describe_table
 from unshard.binlog.extent import BudgetReached, EndOfData, Rotate
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
-from unshard.binlog.listing import Choice, Shown, list_events
+from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.binlog.payload import unpack
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
-from unshard.binlog.xa import Prepared
+from unshard.binlog.xa import PreparedStop
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table
 
@@ -110,7 +110,7 @@ def read_all(data: bytes) -> tuple[list[Transaction], BinlogError | None]:
             found.append((extent.start, extent.end, rows(extent.start, extent.end) if extent.row_events else ()))
             if isinstance(stop, EndOfData | Rotate):
                 return found, None
-            if isinstance(stop, Prepared) and stop.row_events:
+            if isinstance(stop, PreparedStop) and stop.row_events:
                 found.append((stop.start, stop.end, rows(stop.start, stop.end)))
             at = extent.end if isinstance(stop, BudgetReached) else stop.end
     except BinlogError as error:
@@ -126,7 +126,7 @@ def show_all(data: bytes) -> BinlogError | None:
             len(data),
             checksum=form.checksum,
             where=WHERE,
-            choice=Choice(),
+            choice=ListingRange(),
             naming=lambda query: ((), ()),
             growing=False,
         )

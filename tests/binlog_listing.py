@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unshard.binlog.format import read_format
 from unshard.binlog.headers import headers
-from unshard.binlog.listing import Choice, Shown, list_events
+from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.cli.binlog import name_statement
 from unshard.errors import Where
 from unshard.testing.throwaway import ThrowawayServer
@@ -21,7 +21,7 @@ def listed(path: Path) -> list[Shown]:
         len(data),
         checksum=form.checksum,
         where=Where(file=str(path)),
-        choice=Choice(),
+        choice=ListingRange(),
         naming=lambda query: name_statement(query, form),
         growing=False,
     )

@@ -18,10 +18,10 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import families, read_table
 from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan, Shape
+from unshard.sync.batch import BatchPlan, BatchShape
 from unshard.sync.batch_record import record_of
-from unshard.sync.follow import Rows, next_work
-from unshard.sync.ledger import Ledger, Report, Seen, add_up, balance
+from unshard.sync.follow import TransactionRows, next_work
+from unshard.sync.ledger import Ledger, LedgerReport, Seen, add_up, balance
 from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.plan import Planner
 from unshard.sync.tables import TableRules, TargetTables
@@ -126,12 +126,14 @@ class Carrier:
 
     def _plans(self, way: Way, *, safe: bool = False) -> Iterator[tuple[BatchPlan, Way]]:
         sliced = way.exchange == "sliced"
-        shape = Shape(way.partitions, way.chunk_rows, 1 << 20, way.compact, way.multiple_rows, 700 if sliced else 0)
+        shape = BatchShape(
+            way.partitions, way.chunk_rows, 1 << 20, way.compact, way.multiple_rows, 700 if sliced else 0
+        )
         planner = Planner(SOURCE, self.meta, self.endpoint, shape, way.shares, "stop")
         rules, end, at = self.rules(), self.now(), Location(self.begin)
         while (work := next_work(self.log, at, end, way.budget, SOURCE)) is not None:
             at = work.end
-            if not isinstance(work, Rows):
+            if not isinstance(work, TransactionRows):
                 continue
             tables = rules.plans(work.extent.tables, work.begin, partial_images=work.extent.partial_images)
             plan = planner.plan(work, tables, self.claim.epoch, next(self.numbers), safe=safe)
@@ -157,7 +159,7 @@ def _repeatable(plan: BatchPlan) -> bool:
     return not any(table.target.keyless or table.defaults for table in plan.tables)
 
 
-def _own(plan: BatchPlan) -> list[Report]:
+def _own(plan: BatchPlan) -> list[LedgerReport]:
     with ThreadPoolExecutor(plan.shares) as threads:
         found = threads.map(run_share, [pickle.dumps((plan, share)) for share in range(plan.shares)])
         reports = [pickle.loads(report) for report in found]
@@ -167,7 +169,7 @@ def _own(plan: BatchPlan) -> list[Report]:
     return reports
 
 
-def _shuffled(plan: BatchPlan) -> list[Report]:
+def _shuffled(plan: BatchPlan) -> list[LedgerReport]:
     """The same steps as Spark's shuffle has on its two sides."""
     decoded = [before_exchange(plan, [piece]) for piece in plan.ranges]
     changes: Any = pa.concat_tables([table for table, _ in decoded]).sort_by("seq").combine_chunks()
@@ -176,5 +178,5 @@ def _shuffled(plan: BatchPlan) -> list[Report]:
     for part in range(plan.shape.partitions):
         share = changes.filter(pc.equal(changes.column("part"), part))
         ledger, _ = after_exchange(plan, part, share, Pacer(0))
-        reports.append(Report(part, Seen() if part else seen, ledger, {}))
+        reports.append(LedgerReport(part, Seen() if part else seen, ledger, {}))
     return reports

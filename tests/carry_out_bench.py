@@ -12,8 +12,8 @@ from unshard.ddl.carry_out import carry_out
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules, pieces
-from unshard.ddl.prepare import Prepared, prepare
+from unshard.ddl.pieces import StatementRules, pieces
+from unshard.ddl.prepare import PreparedDdl, prepare
 from unshard.ddl.scratch import ScratchPlace, show_create_database
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
@@ -68,22 +68,22 @@ class Bench:
     executed: list[str] = field(default_factory=list)
 
     @property
-    def rules(self) -> Rules:
-        return Rules(
+    def rules(self) -> StatementRules:
+        return StatementRules(
             allows=lambda name: not name.table.startswith("shut"),
             allows_schema=lambda schema: True,
             route=lambda name: TableName(f"{name.schema}_t", name.table),
             route_schema=lambda schema: f"{schema}_t",
         )
 
-    def prepare(self, sql: str, schema: str | None = None) -> Prepared:
+    def prepare(self, sql: str, schema: str | None = None) -> PreparedDdl:
         where = Where(source="source-1", position=str(BEGIN))
         ddl = classify_ddl(sql, Context(self.schema if schema is None else schema, collation_server=45, where=where))
         return self.prepared(ddl)
 
-    def prepared(self, ddl: Ddl) -> Prepared:
+    def prepared(self, ddl: Ddl) -> PreparedDdl:
         if self.tracker.without_effect(ddl):
-            return Prepared({}, None)
+            return PreparedDdl({}, None)
         found = pieces(ddl, self.rules, self.tracker.get)
         return prepare(self.target, found, self.tracker, self.rules, BEGIN, END)
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from task_runs import TaskFiles
-from unshard.checks.result import Finding, Report
+from unshard.checks.result import CheckReport, Finding
 from unshard.checks.run import check_task
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.testing.throwaway import ThrowawayServer
 
 
-def report_of(files: TaskFiles, also: Collection[str] = ()) -> Report:
+def report_of(files: TaskFiles, also: Collection[str] = ()) -> CheckReport:
     files.write()
     sources = [load_source(path) for path in files.source_paths]
     task = load_task(files.task_path)

@@ -9,12 +9,12 @@ from typing import Any
 import MySQLdb
 
 from random_ddl import RandomDdl
-from unshard.binlog.extent import Statement
+from unshard.binlog.extent import PlainStatement
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.ddl.carry_out import carry_out
 from unshard.ddl.parse import classify
-from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.pieces import StatementRules, pieces
 from unshard.ddl.prepare import prepare
 from unshard.ddl.same_structure import same
 from unshard.ddl.scratch import ScratchPlace, show_create_database
@@ -131,7 +131,7 @@ class Followed:
         with self.source.cursor() as cursor:
             cursor.execute(sql)
 
-    def _logged(self) -> list[Statement]:
+    def _logged(self) -> list[PlainStatement]:
         data = self._file.read_bytes()
         checksum = read_format(data).checksum
         found = []
@@ -139,7 +139,7 @@ class Followed:
             extent = walk(
                 data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=Where(source="source-1")
             )
-            if isinstance(extent.stop, Statement):
+            if isinstance(extent.stop, PlainStatement):
                 found.append(extent.stop)
                 self._offset = extent.stop.end
             elif extent.end == self._offset:
@@ -148,7 +148,7 @@ class Followed:
                 self._offset = extent.end
 
     def _carry_out(self, ddl: Ddl) -> None:
-        rules = Rules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
+        rules = StatementRules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
         found = pieces(ddl, rules, self.tracker.get)
         begin, end = Position("bin.000001", 4), Position("bin.000001", 5)
         prepared = prepare(self.target, found, self.tracker, rules, begin, end)

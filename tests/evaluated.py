@@ -9,13 +9,13 @@ from typing import Any
 import MySQLdb
 
 from random_ddl import RandomDdl
-from unshard.binlog.extent import Statement
+from unshard.binlog.extent import PlainStatement
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.parse import classify
 from unshard.ddl.scratch import show_create_database
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import Where
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import Table, TableName
@@ -83,18 +83,18 @@ class Evaluated:
 
     def _evaluate(self, ddl: Ddl) -> None:
         if ddl.kind.on_schema:
-            before = self.schemas.get(ddl.schema) if ddl.kind is Kind.ALTER_DATABASE else None
+            before = self.schemas.get(ddl.schema) if ddl.kind is StatementKind.ALTER_DATABASE else None
             self.schemas[ddl.schema] = evaluated_schema(ddl, before)
             real = show_create_database(self.connection, ddl.schema)
             assert real is not None
             head = self.schemas[ddl.schema].split(" */")[0].replace(" COLLATE binary", "")
             assert real.startswith(head) or head.startswith(real.split(" */")[0]), (ddl.text, real, head)
             return
-        if ddl.kind is Kind.CREATE_TABLE and ddl.if_not_exists and ddl.tables[0] in self.tables:
+        if ddl.kind is StatementKind.CREATE_TABLE and ddl.if_not_exists and ddl.tables[0] in self.tables:
             return
-        if ddl.kind is Kind.DROP_TABLE:
+        if ddl.kind is StatementKind.DROP_TABLE:
             changes: dict[TableName, Table | None] = dict.fromkeys(ddl.tables)
-        elif ddl.kind is Kind.TRUNCATE_TABLE:
+        elif ddl.kind is StatementKind.TRUNCATE_TABLE:
             return
         else:
             try:
@@ -121,13 +121,13 @@ class Evaluated:
             assert real is not None
             assert _bare(self.tables[name]) == _bare(real), sql
 
-    def _logged(self) -> list[Statement]:
+    def _logged(self) -> list[PlainStatement]:
         data = self._file.read_bytes()
         checksum = read_format(data).checksum
-        found: list[Statement] = []
+        found: list[PlainStatement] = []
         while True:
             extent = walk(data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=WHERE)
-            if isinstance(extent.stop, Statement):
+            if isinstance(extent.stop, PlainStatement):
                 found.append(extent.stop)
                 self._offset = extent.stop.end
             elif extent.end == self._offset:

@@ -17,9 +17,9 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.mysql.types import arrow_type
-from unshard.sync.batch import BatchPlan, Shape, TablePlan
+from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
 from unshard.sync.decode import Images
-from unshard.sync.ledger import Entry, add_up
+from unshard.sync.ledger import RowCounts, add_up
 from unshard.sync.pipeline import apply_partitions, encode_changes, tie_rows
 from unshard.sync.plan import whole_updates
 from unshard.sync.tables import plan_target
@@ -49,7 +49,7 @@ class Target:
             self.tables[name] = table
         self._numbers = itertools.count(1)
 
-    def batch(self, shape: Shape, on_missing_row: OnMissingRow = "warn") -> BatchPlan:
+    def batch(self, shape: BatchShape, on_missing_row: OnMissingRow = "warn") -> BatchPlan:
         """A new batch, opened."""
         number = next(self._numbers)
         found = receipts.OpenBatch(number, BEGIN, END, {})
@@ -72,7 +72,7 @@ class Target:
             on_missing_row=on_missing_row,
         )
 
-    def run(self, plan: BatchPlan, changes: Sequence[RowChange]) -> dict[str, Entry]:
+    def run(self, plan: BatchPlan, changes: Sequence[RowChange]) -> dict[str, RowCounts]:
         """Encode and apply; what each table's ledger has."""
         chunks = dict.fromkeys(range(plan.shape.partitions), 0)
         ledger = add_up([apply_partitions(plan, encoded(plan, changes), chunks)])

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from unshard.testing.compare import assert_equal
-from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, Shape
+from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, TableShape
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
@@ -21,14 +21,14 @@ def _regional(random: Random) -> tuple[Any, ...]:
     return random.choice(("north", "süd", "o'west")), f"{random.randint(0, 10**6)}.{random.randrange(100):02d}"
 
 
-STRING_KEY = Shape(
+STRING_KEY = TableShape(
     "string_key",
     "(id VARCHAR(40) NOT NULL PRIMARY KEY, word VARCHAR(20), n INT)",
     ("id", "word", "n"),
     ("word", "n"),
     _folded,
 )
-COMPOSITE_KEY = Shape(
+COMPOSITE_KEY = TableShape(
     "composite_key",
     "(region CHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, id BIGINT NOT NULL, amount DECIMAL(12,2),"
     " PRIMARY KEY (region, id))",
@@ -66,7 +66,7 @@ class ShapeSet:
         *,
         rows: int,
         seed: int,
-        shapes: Mapping[str, Shape] = ALL_SHAPES,
+        shapes: Mapping[str, TableShape] = ALL_SHAPES,
     ) -> ShapeSet:
         plans = [WorkPlan(f"{schema}_{name}", shape, seed=seed, threads=1) for name, shape in shapes.items()]
         plans.append(WorkPlan(f"{schema}_moved", SYSBENCH, seed=seed, threads=1, kinds=KEY_CHANGES))

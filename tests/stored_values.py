@@ -5,7 +5,7 @@ from __future__ import annotations
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Intent, Step
 from unshard.ddl.online import Kept
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.dump.metadata import DumpedFile, Record
 from unshard.errors import Where
 from unshard.model.change import Op
@@ -15,10 +15,10 @@ from unshard.mysql.connection import Endpoint
 from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock import Lock
-from unshard.shard.lock_keeper import LockKeeper, Member
+from unshard.shard.lock_keeper import LockKeeper, LockMember
 from unshard.shard.sequence import DdlItem, ShardingSequence
-from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan, TargetPlan, Tie
-from unshard.sync.left_out import MOVED, LeftOut, Stage
+from unshard.sync.batch import BatchPlan, BatchShape, Range, TablePlan, TargetPlan, Tie
+from unshard.sync.left_out import MOVED, ExclusionEpoch, LeftOutRows
 from unshard.sync.passing import Passing
 from unshard.sync.statement_plan import StatementPlan
 from unshard.target.meta import MetaTables
@@ -60,7 +60,7 @@ CONTEXT = Context(
 )
 STEP = Step(
     "ALTER TABLE `shop`.`orders` ADD COLUMN c INT",
-    Kind.ALTER_TABLE,
+    StatementKind.ALTER_TABLE,
     Again.HARMLESS,
     {"`shop`.`orders`": "CREATE TABLE `orders` (id INT)"},
     {"`shop`.`orders`": "CREATE TABLE `orders` (id INT, c INT)", "`shop`.`gone`": None},
@@ -106,7 +106,7 @@ KEEPER = LockKeeper(
     "task",
     MERGED,
     frozenset({"three"}),
-    {"one": Member((ORDERS,), 3)},
+    {"one": LockMember((ORDERS,), 3)},
     (LOCK,),
     3,
     2,
@@ -131,8 +131,8 @@ TABLE_PLAN = TablePlan(
     AT.position,
     (("kind", "'a'"),),
     (
-        LeftOut(((3, 4),)),
-        LeftOut(((9, 9),), MOVED),
+        LeftOutRows(((3, 4),)),
+        LeftOutRows(((9, 9),), MOVED),
         EventRowFilter("filters.no-delete", ("delete",)),
         ExpressionFilter("expression-filter.e", ((Op.INSERT, "id > 3"),), (("2026-01-01 00:00:00", None),)),
     ),
@@ -147,12 +147,12 @@ BATCH = BatchPlan(
     LATER.position,
     (Range("/relay/bin.000003", "bin.000003", 400, 900),),
     True,
-    Shape(4, 1000, 2 << 20, False, True, 64 << 20),
+    BatchShape(4, 1000, 2 << 20, False, True, 64 << 20),
     (TABLE_PLAN,),
     MetaTables("dm_meta", "task"),
     Endpoint("127.0.0.1", 1, "u", "p"),
     safe=True,
-    stages=(Stage(((3, 4),), (0, 2)),),
+    stages=(ExclusionEpoch(((3, 4),), (0, 2)),),
     operators=(7,),
 )
 """A batch of rows that is open, with operators and rules of every kind."""

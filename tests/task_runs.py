@@ -24,7 +24,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.mysql.flavour import identify
-from unshard.sync.status import SyncStatus
+from unshard.sync.status import SyncReading
 from unshard.sync.unit import SyncUnit
 from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload
@@ -239,7 +239,7 @@ class TaskRun:
         wait_until(there, f"in {unit}", told=self._told)
 
     @property
-    def sync(self) -> SyncStatus:
+    def sync(self) -> SyncReading:
         """How far the sync of the only source is; it has begun."""
         (reading,) = self.crew.readings()
         assert reading.sync is not None

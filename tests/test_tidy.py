@@ -218,3 +218,14 @@ def test_test_modules_have_names_of_their_own() -> None:
     """Without packages around them pytest tells them apart by their names alone, and stops where two are the same."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py")
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_class_name_means_one_class() -> None:
+    """Private ones apart: they are of one file. A kernel's compiled classes count too."""
+    names = Counter(
+        node.name
+        for path in python_files("src")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert sorted(name for name, count in names.items() if count > 1) == []

@@ -12,10 +12,10 @@ from made_events import WHERE, File, offsets, refusal, take, take_all
 from row_images import decode, int_column, map_table, packed, rows, table_of
 
 from unshard.binlog.cuts import splits
-from unshard.binlog.extent import BudgetReached, EndOfData, Statement
+from unshard.binlog.extent import BudgetReached, EndOfData, PlainStatement
 from unshard.binlog.payload import LARGEST, NotUnpackedError, unpack
 from unshard.binlog.rows import decode_range
-from unshard.binlog.xa import Completed, Prepared
+from unshard.binlog.xa import Completed, PreparedStop
 from unshard.errors import BinlogError
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
@@ -161,7 +161,7 @@ def test_a_prepared_xa_transaction_in_a_payload_is_a_stop_of_its_own() -> None:
     gtid = "00010203-0405-0607-0809-0a0b0c0d0e0f:2"
     assert (prepare.end, prepare.transactions) == (start, 0)
     tables, size = frozenset({TableName("s", "t0")}), len(xa_group().data)
-    assert prepare.stop == Prepared("71,,1", start, end, 1, tables, 77, gtid, unpacked=size)
+    assert prepare.stop == PreparedStop("71,,1", start, end, 1, tables, 77, gtid, unpacked=size)
     assert isinstance(commit.stop, Completed)
     ((_, batch),) = decode_range(bytes(file.data), start, end, checksum=True, wanted=always, where=WHERE)
     assert batch.column("v").to_pylist() == [1, 2]
@@ -309,7 +309,7 @@ def test_a_compressed_statement() -> None:
     file.gtid(1, flags=1)
     file.event(165, fixed + deflated(b"CREATE TABLE t (a int)"))
     stop = take(file).stop
-    assert isinstance(stop, Statement)
+    assert isinstance(stop, PlainStatement)
     assert (stop.sql, stop.schema) == ("CREATE TABLE t (a int)", "s")
     damaged = File()
     damaged.gtid(1, flags=1)

@@ -8,7 +8,7 @@ import pytest
 from captured import Captured, capture, rows_of
 
 from unshard.binlog.described import describe_table, undescribed
-from unshard.binlog.metadata import Optional, Reader, read_optional
+from unshard.binlog.metadata import MetadataReader, Optional, read_optional
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
@@ -103,4 +103,4 @@ def test_collations_of_no_known_charset_are_refused() -> None:
 def test_a_vector_counts_among_the_text_columns(collations: bytes) -> None:
     """`id INT, w VARCHAR, v VECTOR, j VARCHAR latin1, k VARCHAR` of MySQL 9.7; 63 is binary."""
     types = (3, 15, 242, 15, 15)
-    assert read_optional(Reader(collations), types, mariadb=False).collations == (None, 255, 63, 8, 255)
+    assert read_optional(MetadataReader(collations), types, mariadb=False).collations == (None, 255, 63, 8, 255)

@@ -4,7 +4,7 @@ from struct import pack
 
 from made_events import File, take
 
-from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate, Statement
+from unshard.binlog.extent import BudgetReached, EndOfData, Extent, PlainStatement, Rotate
 from unshard.model.table import TableName
 
 UUID = bytes(range(16))
@@ -72,7 +72,7 @@ def test_ddl_is_a_statement() -> None:
     after = file.transaction(3)
     extent = take(file)
     stop = extent.stop
-    assert isinstance(stop, Statement)
+    assert isinstance(stop, PlainStatement)
     assert (extent.end, stop.start, stop.at, stop.end) == (start, start, at, after)
     assert (stop.schema, stop.sql, stop.gtid, stop.timestamp) == ("s", "create table x (id int)", "0-7-2", 77)
     assert stop.whole
@@ -87,7 +87,7 @@ def test_context_events_belong_to_their_statement() -> None:
     file.event(14, pack("<I", 1) + b"v\x01")
     file.query("create table x (id int)")
     stop = take(file).stop
-    assert isinstance(stop, Statement)
+    assert isinstance(stop, PlainStatement)
     assert (stop.start, stop.gtid) == (start, "")
 
 
@@ -100,7 +100,7 @@ def test_rows_after_create_table_select_are_an_extent() -> None:
     file.rows()
     file.xid()
     stop = take(file).stop
-    assert isinstance(stop, Statement)
+    assert isinstance(stop, PlainStatement)
     assert (stop.start, stop.end, stop.whole, stop.gtid) == (start, rest, False, "0-7-4")
     extent = take(file, rest)
     assert (extent.start, extent.transactions, extent.row_events, extent.gtids) == (rest, 1, 1, ())
@@ -150,7 +150,7 @@ def test_mysql_groups_and_intervals() -> None:
     extent = take(file)
     assert (extent.transactions, extent.row_events) == (4, 4)
     assert extent.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:1-2:5",)
-    assert isinstance(extent.stop, Statement)
+    assert isinstance(extent.stop, PlainStatement)
     assert extent.stop.gtid == "00010203-0405-0607-0809-0a0b0c0d0e0f:6"
     assert extent.stop.whole
 
@@ -225,5 +225,5 @@ def test_a_two_phase_alter_counts_when_it_commits() -> None:
     file.query("alter table t add c int")
     extent = take(file)
     assert (extent.transactions, extent.end, extent.gtids) == (2, start, ("0-7-2",))
-    assert isinstance(extent.stop, Statement)
+    assert isinstance(extent.stop, PlainStatement)
     assert extent.stop.gtid == "0-7-3"

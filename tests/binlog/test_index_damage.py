@@ -8,7 +8,7 @@ from struct import pack
 import pytest
 from made_events import WHERE, File, offsets, refusal, take, take_all
 
-from unshard.binlog.extent import EndOfData, Extent, Rotate, Statement
+from unshard.binlog.extent import EndOfData, Extent, PlainStatement, Rotate
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.errors import BinlogError
@@ -96,14 +96,14 @@ def test_the_data_is_free_after_an_error(tmp_path: Path) -> None:
 def test_cut_at_every_byte_it_ends_at_whole_transactions() -> None:
     data = bytes(sample().data)
     whole = take_all(data)
-    ends = {extent.end for extent in whole} | {e.stop.end for e in whole if isinstance(e.stop, Statement | Rotate)}
+    ends = {extent.end for extent in whole} | {e.stop.end for e in whole if isinstance(e.stop, PlainStatement | Rotate)}
     boundaries = {*offsets(data), len(data)}
     for size in range(4, len(data) + 1):
         extents = take_all(data, size=size)
         last = extents[-1]
         assert last.end <= size
         assert last.end in boundaries
-        done = [e for e in whole if (e.stop.end if isinstance(e.stop, Statement | Rotate) else e.end) <= size]
+        done = [e for e in whole if (e.stop.end if isinstance(e.stop, PlainStatement | Rotate) else e.end) <= size]
         assert [_bytes(e) for e in extents[: len(done)]] == [_bytes(e) for e in done]
         assert size == len(data) or isinstance(last.stop, EndOfData)
         shorter = take_all(data[:size], size=len(data))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unshard.binlog.cuts import splits
-from unshard.binlog.extent import EndOfData, Extent, Rotate, Statement
+from unshard.binlog.extent import EndOfData, Extent, PlainStatement, Rotate
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.errors import BinlogError, Where
@@ -42,7 +42,7 @@ def take_all(path: Path, *, budget: int = 1 << 20) -> list[Extent]:
             extents.append(extent)
             if isinstance(extent.stop, EndOfData | Rotate):
                 return extents
-            at = extent.stop.end if isinstance(extent.stop, Statement) else extent.end
+            at = extent.stop.end if isinstance(extent.stop, PlainStatement) else extent.end
 
 
 def fresh_file(server: MariadbServer) -> Path:
@@ -58,7 +58,7 @@ def printed(path: Path) -> list[tuple[int, str]]:
 
 
 def statements(extents: list[Extent]) -> list[str]:
-    return [extent.stop.sql for extent in extents if isinstance(extent.stop, Statement)]
+    return [extent.stop.sql for extent in extents if isinstance(extent.stop, PlainStatement)]
 
 
 def test_transactions_and_positions(source_server: MariadbServer, schema: str) -> None:
@@ -97,7 +97,7 @@ def test_transactions_and_positions(source_server: MariadbServer, schema: str) -
     assert {extent.end for extent in extents} <= ends
     assert sum(extent.row_events for extent in extents) == sum("_rows: table id" in what for _, what in events)
     groups = sum(what.startswith("GTID") for _, what in events)
-    whole = sum(isinstance(extent.stop, Statement) and extent.stop.whole for extent in extents)
+    whole = sum(isinstance(extent.stop, PlainStatement) and extent.stop.whole for extent in extents)
     assert sum(extent.transactions for extent in extents) + whole == groups
     assert len(committed) == 5  # insert, update, delete, the one with a savepoint, c1
     assert statements(extents) == [
@@ -117,7 +117,7 @@ def test_transactions_and_positions(source_server: MariadbServer, schema: str) -
     assert last.next_file == source_server.binlog_files()[-1].name
     assert last.end == path.stat().st_size
     gtid = [what.split()[1] for _, what in events if what.startswith("GTID ")][-1]
-    assert [e.stop.gtid for e in extents if isinstance(e.stop, Statement)][-1] == gtid
+    assert [e.stop.gtid for e in extents if isinstance(e.stop, PlainStatement)][-1] == gtid
 
 
 def test_each_budget_tells_the_same_story(source_server: MariadbServer, schema: str) -> None:
@@ -149,7 +149,7 @@ def test_session_of_a_statement(source_server: MariadbServer, schema: str) -> No
         "CREATE TABLE t (a TIMESTAMP DEFAULT '2020-01-02 03:04:05') COMMENT '\u00e4'",
     )
     (stop,) = [
-        e.stop for e in take_all(path) if isinstance(e.stop, Statement) and e.stop.sql.startswith("CREATE TABLE")
+        e.stop for e in take_all(path) if isinstance(e.stop, PlainStatement) and e.stop.sql.startswith("CREATE TABLE")
     ]
     assert (stop.schema, stop.time_zone, stop.foreign_key_checks, stop.sql_mode) == (schema, "+03:00", False, 4)
     assert (stop.query.unique_checks, stop.query.client_charset) == (False, 8)

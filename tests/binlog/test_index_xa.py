@@ -8,7 +8,7 @@ import pytest
 from made_events import File, refusal, take, take_all
 
 from unshard.binlog.extent import BudgetReached, EndOfData
-from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement, xid_text
+from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement, xid_text
 from unshard.model.table import TableName
 
 UUID = bytes(range(16))
@@ -56,7 +56,7 @@ def test_a_prepared_group_is_a_stop_of_its_own() -> None:
     second = take(file, start)
     assert (second.end, second.row_events, second.tables, second.gtids) == (start, 0, frozenset(), ())
     tables = frozenset({TableName("s", "t"), TableName("s", "u")})
-    assert second.stop == Prepared(Q, start, end, 2, tables, 77, "00010203-0405-0607-0809-0a0b0c0d0e0f:2")
+    assert second.stop == PreparedStop(Q, start, end, 2, tables, 77, "00010203-0405-0607-0809-0a0b0c0d0e0f:2")
 
 
 @pytest.mark.parametrize(("verb", "committed"), [("COMMIT", True), ("ROLLBACK", False)])
@@ -66,7 +66,7 @@ def test_what_ends_it_is_a_stop_too(verb: str, committed: bool) -> None:
     middle = file.transaction(2)
     start = file.gtid(3, flags=0x8D, rest=bytes([1, 0, 0, 0, 1, 0]) + b"q")
     file.query(f"XA {verb} X'71',X'',1", timestamp=99)
-    assert isinstance(take(file, prepared).stop, Prepared)
+    assert isinstance(take(file, prepared).stop, PreparedStop)
     extent = take(file, middle)
     assert (extent.end, extent.transactions, extent.gtids) == (start, 1, ("0-7-2",))
     assert extent.stop == Completed(Q, committed, start, len(file.data), 99, "0-7-3")
@@ -84,7 +84,7 @@ def test_a_prepare_without_rows() -> None:
     file = File()
     mysql_group(file, 1, tables=())
     stop = take(file).stop
-    assert isinstance(stop, Prepared)
+    assert isinstance(stop, PreparedStop)
     assert (stop.row_events, stop.tables) == (0, frozenset())
 
 
@@ -112,7 +112,7 @@ def test_every_stop_is_met_once(budget: int) -> None:
         file.mysql_gtid(UUID, number + 1)
         file.query("XA COMMIT X'71',X'',1")
     stops = [extent.stop for extent in take_all(bytes(file.data))]
-    assert sum(isinstance(stop, Prepared) for stop in stops) == 10
+    assert sum(isinstance(stop, PreparedStop) for stop in stops) == 10
     assert sum(isinstance(stop, Completed) for stop in stops) == 10
 
 

@@ -12,9 +12,9 @@ from test_compressed import LONG, UUID, always, bare, deflated, image, inner, my
 from unshard.binlog import index
 from unshard.binlog.cuts import slices
 from unshard.binlog.extent import BudgetReached
-from unshard.binlog.payload import NotUnpackedError, Part, Payload
+from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart
 from unshard.binlog.rows import decode_range
-from unshard.binlog.xa import Prepared
+from unshard.binlog.xa import PreparedStop
 
 WAYS = pytest.mark.parametrize("algorithm", [0, 255], ids=["zstd", "stored"])
 
@@ -54,7 +54,7 @@ def test_the_index_takes_a_payload_by_pieces(algorithm: int, piece: int, monkeyp
     monkeypatch.setattr(index, "_PIECE", piece)
     assert [take(file) for file in files] == at_once
     assert (at_once[0].row_events, at_once[0].transactions, at_once[0].unpacked) == (40, 1, len(large().data))
-    assert isinstance(at_once[2].stop, Prepared)
+    assert isinstance(at_once[2].stop, PreparedStop)
     whole = bytes(large().data)
     for events in (whole + whole, whole[:-1], whole[:-30], bytes(inner(close=False).data), whole + bytes(5)):
         assert refusal(mysql_file(payload(events))).code in ("BINLOG-006", "BINLOG-002")
@@ -81,7 +81,7 @@ def test_a_payload_that_breaks_off_is_told_while_it_is_read() -> None:
     for broken in (payload(large().data, plain=len(large().data) + 1), payload(large().data, plain=200)):
         with pytest.raises(NotUnpackedError):
             list(Payload(broken).pieces(100))
-    assert Payload(body).part(Part(0, 19)) == unplaced(large().data)[:19]
+    assert Payload(body).part(PayloadPart(0, 19)) == unplaced(large().data)[:19]
 
 
 def test_a_batch_ends_by_what_it_unpacks_to() -> None:

@@ -15,8 +15,8 @@ from row_batches import Target
 from unshard.binlog.events import REFUSED, event_of
 from unshard.errors import BinlogError, UnshardError, error_from_dict
 from unshard.model.position import Location, Position
-from unshard.sync.batch import BatchPlan, Range, Shape
-from unshard.sync.follow import Rows, next_work
+from unshard.sync.batch import BatchPlan, BatchShape, Range
+from unshard.sync.follow import TransactionRows, next_work
 from unshard.sync.pipeline import run_share
 from unshard.testing.servers import MariadbServer
 
@@ -152,7 +152,7 @@ def carried(place: Target, log: Folder) -> UnshardError | None:
     written = Position(FILE, log.size)
     try:
         while (work := next_work(log, location, written, 1 << 20, "s1")) is not None:
-            if isinstance(work, Rows):
+            if isinstance(work, TransactionRows):
                 apply(place, work)
             location = work.end
     except UnshardError as error:
@@ -161,9 +161,9 @@ def carried(place: Target, log: Folder) -> UnshardError | None:
     return None
 
 
-def apply(place: Target, work: Rows) -> None:
+def apply(place: Target, work: TransactionRows) -> None:
     piece = Range(str(work.path), FILE, work.extent.start, work.extent.end)
-    plan: BatchPlan = replace(place.batch(Shape(2, 100)), ranges=(piece,), checksum=work.checksum, shares=2)
+    plan: BatchPlan = replace(place.batch(BatchShape(2, 100)), ranges=(piece,), checksum=work.checksum, shares=2)
     for share in range(2):
         report = pickle.loads(run_share(pickle.dumps((plan, share))))
         if report.error is not None:

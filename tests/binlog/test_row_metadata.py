@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from row_metadata import TOLD, between_texts, read_by_metadata
-from unshard.binlog.metadata import Reader, read_optional
+from unshard.binlog.metadata import MetadataReader, read_optional
 from unshard.testing.servers import MariadbServer
 from unshard.testing.type_cases import COMMON, MARIADB
 
@@ -25,7 +25,7 @@ SPATIAL = (3, 15, 255, 15, 15)
     ],
 )
 def test_mariadb_counts_a_geometry_among_the_text_columns(mariadb: bool, fields: str) -> None:
-    found = read_optional(Reader(bytes.fromhex(fields)), SPATIAL, mariadb=mariadb)
+    found = read_optional(MetadataReader(bytes.fromhex(fields)), SPATIAL, mariadb=mariadb)
     assert found.collations == (None, 8, None, 28, 45)
 
 

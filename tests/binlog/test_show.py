@@ -11,7 +11,7 @@ from struct import pack
 import pytest
 from made_events import File
 
-from unshard.cli.binlog import Wish, WrongUse, show_binlog
+from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog
 from unshard.cli.event_text import value_text
 from unshard.errors import BinlogError
 from unshard.model.table import Column
@@ -37,7 +37,7 @@ def shown(file: File, folder: Path, **wish: object) -> list[str]:
     path = folder / "mysql-bin.000001"
     path.write_bytes(file.data)
     lines: list[str] = []
-    show_binlog(path, Wish(**wish), lines.append)  # type: ignore[arg-type]
+    show_binlog(path, BinlogWish(**wish), lines.append)  # type: ignore[arg-type]
     return lines
 
 
@@ -123,7 +123,7 @@ def told(file: File, folder: Path) -> tuple[list[str], BinlogError]:
     path.write_bytes(file.data)
     lines: list[str] = []
     with pytest.raises(BinlogError) as raised:
-        show_binlog(path, Wish(), lines.append)
+        show_binlog(path, BinlogWish(), lines.append)
     return lines, raised.value
 
 
@@ -171,7 +171,7 @@ def test_what_is_no_binlog_is_told(tmp_path: Path) -> None:
     for data, code in ((b"", "BINLOG-003"), (b"hello, world", "BINLOG-003"), (None, "BINLOG-051")):
         path.unlink(missing_ok=True) if data is None else path.write_bytes(data)
         with pytest.raises(BinlogError, match=code):
-            show_binlog(path, Wish(), print)
+            show_binlog(path, BinlogWish(), print)
 
 
 def test_a_relay_log_of_a_server_is_read_to_its_end(made: File, tmp_path: Path) -> None:

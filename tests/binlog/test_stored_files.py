@@ -13,7 +13,7 @@ from tool_values import same
 from binlog_listing import listed
 from unshard.binlog.extent import BudgetReached, EndOfData, Rotate, Stop
 from unshard.binlog.format import read_format
-from unshard.binlog.images import ABSENT, Change, Rows
+from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.index import walk
 from unshard.binlog.listing import Shown
 from unshard.errors import BinlogError, Where
@@ -32,7 +32,7 @@ def told(name: str) -> dict[str, Any]:
     return found
 
 
-def same_image(image: tuple[Any, ...] | None, printed: dict[str, str] | None, rows: Rows) -> bool:
+def same_image(image: tuple[Any, ...] | None, printed: dict[str, str] | None, rows: RowChanges) -> bool:
     if image is None or printed is None:
         return image is None and printed is None
     numbers = [str(number) for number in range(1, len(image) + 1) if image[number - 1] is not ABSENT]
@@ -60,7 +60,7 @@ def test_events_within_payloads_are_those_of_the_servers_tool(name: str) -> None
 @pytest.mark.parametrize("name", ROWS_KNOWN)
 def test_rows_are_those_of_the_servers_tool(name: str) -> None:
     expected = told(name)["rows"]
-    found: list[tuple[Shown, Rows, Change]] = []
+    found: list[tuple[Shown, RowChanges, Change]] = []
     for shown in listed(STORED / f"{name}.binlog"):
         assert shown.problem is None
         if shown.rows is not None:

@@ -13,7 +13,7 @@ from unshard.model.gtid import MysqlGtidSet, origin_text
 from unshard.model.position import FIRST_OFFSET
 from unshard.mysql.flavour import Flavour, Server
 from unshard.relay.gtids import GtidTracker
-from unshard.source.replica_protocol import Request, dump_command
+from unshard.source.replica_protocol import ReplicaRequest, dump_command
 
 SERVER = Server(Flavour.MYSQL, (9, 7, 4), "9.7.4", 1, "63c41029-e56c-11f1-9b68-02fc00000001")
 UUID = SERVER.uuid
@@ -154,7 +154,7 @@ def test_a_list_that_can_t_be_read_is_refused(body: bytes) -> None:
 
 
 def test_a_stream_is_asked_for_by_a_set_with_tags() -> None:
-    asked = dump_command(SERVER, Request(LISTED, 7, ""))
+    asked = dump_command(SERVER, ReplicaRequest(LISTED, 7, ""))
     assert asked.endswith(len(PREVIOUS).to_bytes(4, "little") + PREVIOUS)
-    plain = dump_command(SERVER, Request(f"{UUID}:1-4", 7, ""))
+    plain = dump_command(SERVER, ReplicaRequest(f"{UUID}:1-4", 7, ""))
     assert plain.endswith((1).to_bytes(8, "little") + PREVIOUS[8:24] + PREVIOUS[25:49])

@@ -6,14 +6,14 @@ from io import StringIO
 
 from rich.console import Console
 
-from unshard.checks.groups import Found, Group, grouped
+from unshard.checks.groups import FindingGroup, LocatedFinding, grouped
 from unshard.ctl.tables import rendered
 
 
-def no_key(table: str, place: str = "s1", column: str = "id") -> Found:
+def no_key(table: str, place: str = "s1", column: str = "id") -> LocatedFinding:
     schema, _, name = table.partition(".")
     mend = f"ALTER TABLE `{schema}`.`{name}` ADD PRIMARY KEY ({column});"
-    return Found("warn", "keys", place, f"table {table} has no key", mend, table)
+    return LocatedFinding("warn", "keys", place, f"table {table} has no key", mend, table)
 
 
 def test_findings_that_differ_in_their_tables_alone_are_one() -> None:
@@ -29,12 +29,12 @@ def test_findings_that_differ_in_their_tables_alone_are_one() -> None:
 
 def test_what_is_mended_otherwise_stands_by_itself_and_names_its_table() -> None:
     found = [no_key("a.t"), no_key("a.u", column="no"), no_key("a.t", place="s2")]
-    assert grouped(found) == [Group("warn", one.head, one.mend) for one in found]
+    assert grouped(found) == [FindingGroup("warn", one.head, one.mend) for one in found]
 
 
 def test_findings_without_a_table_stay_as_they_are() -> None:
-    one = Found("fail", "server", "target", "too old", "take a newer one")
-    assert grouped([one]) == [Group("fail", "server (target): too old", "take a newer one")]
+    one = LocatedFinding("fail", "server", "target", "too old", "take a newer one")
+    assert grouped([one]) == [FindingGroup("fail", "server (target): too old", "take a newer one")]
 
 
 def test_a_terminal_shows_one_block_for_all_tables() -> None:

@@ -11,7 +11,7 @@ from checked import found, report_of, statement, with_keys
 from task_runs import TaskFiles
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
-from unshard.dump.metadata import Header, write_header
+from unshard.dump.metadata import DumpHeader, write_header
 from unshard.model.position import Location, Position
 from unshard.testing.servers import MariadbServer
 from unshard.testing.throwaway import ThrowawayServer
@@ -93,7 +93,7 @@ def test_shards_that_differ_while_they_are_copied_make_it_a_warning(merge: TaskF
     files = with_keys(merge, shard_mode="pessimistic").write()
     assert {finding.severity for finding in found(files, SAME)} == {"fail"}
     configs = plan_subtasks(load_task(files.task_path), [load_source(path) for path in files.source_paths])
-    header = Header("run", "s1", "lock-free", {}, Location(Position("bin.000001")), (), {}, 0, "now")
+    header = DumpHeader("run", "s1", "lock-free", {}, Location(Position("bin.000001")), (), {}, 0, "now")
     folder = Path(configs[0].loader.directory)
     (folder / ".unshard").mkdir(parents=True)
     write_header(folder, header)

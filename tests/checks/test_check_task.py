@@ -14,7 +14,7 @@ from rich.console import Console
 from checked import as_user, report_of, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.checks.items import ITEMS
-from unshard.checks.result import Finding, Report, Result
+from unshard.checks.result import CheckReport, Finding, Result
 from unshard.config.checking_items import CheckingItem
 from unshard.ctl.tables import rendered
 from unshard.errors import ConfigError, TargetError
@@ -42,7 +42,7 @@ def test_the_worst_finding_is_the_state() -> None:
 
 
 def test_limits_count_over_all_results() -> None:
-    report = Report.of([Result("fine", ""), Result("a", "", (LACK, DOUBT, LACK)), Result("b", "", (LACK, DOUBT))])
+    report = CheckReport.of([Result("fine", ""), Result("a", "", (LACK, DOUBT, LACK)), Result("b", "", (LACK, DOUBT))])
     form = report.to_dict(errors=2, warnings=2)
     assert [(result["id"], len(result["errors"])) for result in form["results"]] == [(1, 3), (2, 1)]
     assert report.to_dict(errors=1, warnings=0)["results"][0]["instruction"] == "mend it"
@@ -52,7 +52,7 @@ def test_limits_count_over_all_results() -> None:
 
 def test_the_table_on_a_terminal() -> None:
     text = StringIO()
-    report = Report.of([Result("fine", ""), Result("a [b]", "", (LACK, DOUBT), "s1")])
+    report = CheckReport.of([Result("fine", ""), Result("a [b]", "", (LACK, DOUBT), "s1")])
     console = Console(file=text, force_terminal=True, width=80, color_system=None)
     for part in rendered("check-task", report.to_dict(10, 0)):
         console.print(part, markup=False)

@@ -13,7 +13,7 @@ import pytest
 from demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
 from unshard.cli.demo.applied import AppliedCounts
 from unshard.cli.demo.proof import Proof, Sum
-from unshard.cli.demo.receipts import OpenBatch
+from unshard.cli.demo.receipts import OpenBatchCount
 from unshard.model.position import Position
 
 
@@ -88,4 +88,4 @@ def test_other_rows_in_the_target_are_not_equal() -> None:
 def test_a_batch_is_halfway_when_a_partition_has_begun_and_another_has_not(
     chunks: tuple[int, ...], halfway: bool
 ) -> None:
-    assert OpenBatch("s", 1, Position("b.1"), Position("b.1", 9), chunks).halfway is halfway
+    assert OpenBatchCount("s", 1, Position("b.1"), Position("b.1", 9), chunks).halfway is halfway

@@ -17,9 +17,9 @@ from unshard.cli.printer import Printer, unstamped
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.sync.lag import Sighting
-from unshard.sync.ledger import Account, Entry
+from unshard.sync.ledger import Account, RowCounts
 from unshard.sync.status import FailOver, Meter
-from unshard.worker.status import SubtaskStatus, Waiting
+from unshard.worker.status import SubtaskStatus, WaitingSubtask
 
 RELAY = SubtaskStatus("s1", "relay")
 
@@ -45,8 +45,8 @@ def shown(meter: Meter, sighting: Sighting | None) -> str:
 
 def test_missing_rows_are_told_with_their_tables() -> None:
     meter = Meter(location=Location(Position("b.000001", 99)))
-    meter.applied(Account({f"d.t{n}": Entry(decoded=9, updated=9, missing=n) for n in range(5)}), 0, 19.0)
-    meter.applied(Account({"d.t1": Entry(decoded=9, updated=9, missing=9)}), 0, 19.5)
+    meter.applied(Account({f"d.t{n}": RowCounts(decoded=9, updated=9, missing=n) for n in range(5)}), 0, 19.0)
+    meter.applied(Account({"d.t1": RowCounts(decoded=9, updated=9, missing=9)}), 0, 19.5)
     assert "19 rows were not found in the target (d.t1 10, d.t4 4, d.t3 3, …)" in shown(meter, None)
 
 
@@ -82,7 +82,7 @@ def test_a_wait_is_told_in_place_of_figures_and_gets_one_line_that_stays() -> No
     def at(second: int) -> datetime:
         return datetime(2026, 1, 2, 3, 4, second, tzinfo=UTC)
 
-    waits = Waiting("SOURCE-003: it was lost", at(5), at(6))
+    waits = WaitingSubtask("SOURCE-003: it was lost", at(5), at(6))
     first = SubtaskStatus("s1", "starting", waits=waits)
     assert line(first) == (
         "s1  waits  since 03:04:05 UTC for this to pass: SOURCE-003: it was lost, next try at 03:04:06 UTC"

@@ -15,7 +15,7 @@ from unshard.api.verbs import ListMember, QueryStatus
 from unshard.errors import ClusterError
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import RowEvent, exactly_once, moved, row_events
-from unshard.testing.cluster import Cluster, Member
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
@@ -52,7 +52,7 @@ class Shop:
     `through`: ports in place of a source's own, "" that of the target.
     """
 
-    cluster: Cluster
+    cluster: ThrowawayCluster
     sources: dict[str, MariadbServer]
     target: MariadbServer
     through: dict[str, int] = field(default_factory=dict)
@@ -231,7 +231,7 @@ class Shop:
         """The worker of a source; empty for none."""
         return next((one["name"] for one in self.workers() if one["source"] == name and one["stage"] == "bound"), "")
 
-    def worker_of(self, name: str) -> Member:
+    def worker_of(self, name: str) -> ClusterMember:
         """The worker of a source, once it has one."""
         found: list[str] = []
 

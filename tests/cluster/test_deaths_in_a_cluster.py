@@ -15,7 +15,7 @@ from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
 from unshard.api.verbs import ShardDdlLock
 from unshard.master.tables import SUBTASKS
 from unshard.model.table import TableName
-from unshard.testing.cluster import Cluster, Member
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
@@ -38,7 +38,7 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, s
 
     Then that of s2 dies in the load: its dump had to wait until now.
     """
-    cluster = Cluster(
+    cluster = ThrowawayCluster(
         store.replace(str(target.port), str(stored.port)),
         master={"leader-lease": f"{LEASE:g}s", "worker-ttl": f"{TTL:g}s"},
         environments={
@@ -82,7 +82,7 @@ def tables_held(server: MariadbServer, tables: Sequence[TableName]) -> Iterator[
         connection.close()
 
 
-def served_by_another(shop: Shop, name: str, old: Member) -> Member:
+def served_by_another(shop: Shop, name: str, old: ClusterMember) -> ClusterMember:
     shop.until(lambda: shop.serves(name) not in ("", old.name), f"another worker serves {name}")
     return shop.worker_of(name)
 

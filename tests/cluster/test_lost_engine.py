@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from shop import SHARDS, TARGET, Shop
 
-from unshard.testing.cluster import Cluster
+from unshard.testing.cluster import ThrowawayCluster
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 
 @pytest.fixture(scope="module")
 def shop(target: MariadbServer, store: str) -> Iterator[Shop]:
-    with MariadbServer({"gtid_domain_id": "1"}) as source, Cluster(store, masters=1, workers=1) as cluster:
+    with MariadbServer({"gtid_domain_id": "1"}) as source, ThrowawayCluster(store, masters=1, workers=1) as cluster:
         shop = Shop(cluster, {"s1": source}, target)
         shop.create()
         cluster.ctl("operate-source", "create", shop.source_file("s1"))

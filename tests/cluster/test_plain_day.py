@@ -18,7 +18,7 @@ from shop import Shop
 from unshard.api.verbs import QueryStatus
 from unshard.config.access import token_hash
 from unshard.model.table import TableName
-from unshard.testing.cluster import UNSHARD, Cluster
+from unshard.testing.cluster import UNSHARD, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
@@ -39,7 +39,7 @@ def shop(
     (folder / "tokens.yaml").write_text(json.dumps({"tokens": entries}))
     for role in ROLES:
         (folder / role).write_text(f"token-of-{role}\n")
-    cluster = Cluster(
+    cluster = ThrowawayCluster(
         store,
         masters=2,
         keys={"token-file": str(folder / "tokens.yaml")},

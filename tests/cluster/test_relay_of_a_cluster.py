@@ -18,7 +18,7 @@ from shop import PATIENCE_SECONDS, SHARDS, TARGET, Shop
 from unshard.api.verbs import QueryStatus
 from unshard.model.table import TableName
 from unshard.testing.binlog_count import moved, row_events
-from unshard.testing.cluster import Cluster, Member
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
@@ -40,7 +40,7 @@ class RelayShop:
         return self.shop.sources[SOURCE]
 
     @property
-    def worker(self) -> Member:
+    def worker(self) -> ClusterMember:
         return self.shop.cluster.workers[0]
 
     def place(self) -> tuple[str, int]:
@@ -156,7 +156,7 @@ class RelayShop:
 @pytest.fixture(scope="module")
 def relay(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[RelayShop]:
     dies = {"w1": {"UNSHARD_CRASH_AT": "relay-file-purged:2"}}
-    with Cluster(store, masters=1, workers=1, environments=dies) as cluster:
+    with ThrowawayCluster(store, masters=1, workers=1, environments=dies) as cluster:
         made = RelayShop(Shop(cluster, {SOURCE: sources[SOURCE]}, target))
         made.shop.create(rows=0)
         made.early = made.place()

@@ -16,7 +16,7 @@ from shop import SHARDS, TARGET, Shop
 
 from unshard.api.verbs import ShardDdlLock
 from unshard.crash_point import BY, ORDER
-from unshard.testing.cluster import Cluster, Member
+from unshard.testing.cluster import ClusterMember, ThrowawayCluster
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 
@@ -32,7 +32,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, order: Path) -> Iterator[Shop]:
     freezes = {f"w{number + 1}": {ORDER: str(order), BY: "SIGSTOP"} for number in range(4)}
-    with Cluster(store, 1, 4, environments=freezes) as cluster:
+    with ThrowawayCluster(store, 1, 4, environments=freezes) as cluster:
         shop = Shop(cluster, sources, target)
         shop.create()
         for name, worker in zip(sources, ("w1", "w2", "w3"), strict=True):
@@ -42,9 +42,9 @@ def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str, o
         yield shop
 
 
-def frozen(shop: Shop, order: Path) -> Member:
+def frozen(shop: Shop, order: Path) -> ClusterMember:
     """The worker that has taken the order."""
-    found: list[Member] = []
+    found: list[ClusterMember] = []
 
     def taken() -> bool:
         pids = {one.suffix for one in order.parent.iterdir()}

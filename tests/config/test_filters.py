@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unshard.config.event_names import ALL_EVENTS, Event, event_word, list_fault, matches
+from unshard.config.event_names import ALL_EVENTS, EventName, event_word, list_fault, matches
 
 RULE = {"schema-pattern": "a_*", "table-pattern": "t_*", "events": ["delete"], "action": "Ignore"}
 
@@ -119,11 +119,11 @@ def test_a_filter_in_a_task_that_follows_no_binlog_gives_a_notice(files: Any) ->
     ],
 )
 def test_the_first_word_that_says_anything_decides(words: list[str], event: str, said: bool) -> None:
-    assert matches(words, Event(event)) is said
+    assert matches(words, EventName(event)) is said
 
 
 def test_an_exact_name_matches_as_well_but_makes_nothing_incompatible() -> None:
-    add_column = Event("alter table", frozenset({"add column"}))
+    add_column = EventName("alter table", frozenset({"add column"}))
     assert matches(["add column"], add_column)
     assert matches(["alter table"], add_column)
     assert not matches(["incompatible ddl changes"], add_column)

@@ -17,15 +17,15 @@ from typer.main import get_group
 
 from unshard.ctl import completion
 from unshard.ctl.app import ctl
-from unshard.ctl.completion import Names, VerbCompleter
-from unshard.ctl.session import Session
+from unshard.ctl.completion import NameCompletion, VerbCompleter
+from unshard.ctl.session import CtlSession
 from unshard.ctl.shell import DiscreetHistory, history_path, shell
 
 TABLE = get_group(ctl)
 
 
 @pytest.fixture
-def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> Session:
+def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> CtlSession:
     monkeypatch.setattr(completion, "_ASK_SECONDS", 60.0)
     monkeypatch.setattr(completion, "_FRESH_SECONDS", 3600.0)
     master.answers["query-status"] = (200, {"result": True, "msg": "", "tasks": [{"taskName": "orders"}]})
@@ -33,7 +33,7 @@ def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> Session:
     master.answers["operate-source"] = (200, shown)
     workers = [{"worker": {"msg": "", "workers": [{"name": "w1"}]}}]
     master.answers["list-member"] = (200, {"result": True, "msg": "", "members": workers})
-    return Session((master.address,))
+    return CtlSession((master.address,))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def prompt(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_each_line_is_a_verb_and_errors_do_not_end_it(
-    session: Session, master: Any, prompt: Any, capsys: pytest.CaptureFixture[str]
+    session: CtlSession, master: Any, prompt: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = ["pause-task orders -s shop-01", "", "nonsense", "stop-task", "'open", "help binlog", "list-member -w"]
     shell(TABLE, session, prompt("\n".join([*lines, "exit", "operate-leader evict\n"])))
@@ -62,17 +62,17 @@ def test_each_line_is_a_verb_and_errors_do_not_end_it(
     assert "binlog skip" in told.out or "skip" in told.out
 
 
-def test_flags_of_one_line_do_not_stay(session: Session, master: Any, prompt: Any) -> None:
+def test_flags_of_one_line_do_not_stay(session: CtlSession, master: Any, prompt: Any) -> None:
     shell(TABLE, session, prompt("query-status -s a\nquery-status\nquit\n"))
     assert [body.get("sources") for _, body, _ in master.asked] == [["a"], None]
 
 
-def test_the_end_of_input_and_interrupts(session: Session, master: Any, prompt: Any) -> None:
+def test_the_end_of_input_and_interrupts(session: CtlSession, master: Any, prompt: Any) -> None:
     shell(TABLE, session, prompt("half a li\x03query-status\n\x04"))
     assert master.verbs == ["query-status"]
 
 
-def test_the_history_is_the_owners_and_keeps_no_password(session: Session, prompt: Any, tmp_path: Path) -> None:
+def test_the_history_is_the_owners_and_keeps_no_password(session: CtlSession, prompt: Any, tmp_path: Path) -> None:
     shell(TABLE, session, prompt("query-status\nencrypt hunter2\n-s a encrypt hunter3\nexit\n"))
     file = tmp_path / "h" / "history"
     assert "query-status" in file.read_text() and "hunter" not in file.read_text()
@@ -98,23 +98,23 @@ def test_the_history_is_the_owners_and_keeps_no_password(session: Session, promp
         ("encrypt ", [], ["orders"]),
     ],
 )
-def test_what_is_offered(session: Session, text: str, offered: list[str], missing: list[str]) -> None:
-    completer = VerbCompleter(TABLE, Names(session))
+def test_what_is_offered(session: CtlSession, text: str, offered: list[str], missing: list[str]) -> None:
+    completer = VerbCompleter(TABLE, NameCompletion(session))
     found = {one.text for one in completer.get_completions(Document(text), CompleteEvent())}
     assert set(offered) <= found and not found.intersection(missing), found
 
 
-def test_names_are_asked_for_once_in_a_while_and_a_silent_master_does_no_harm(session: Session, master: Any) -> None:
-    names = Names(session)
+def test_names_are_asked_for_once_in_a_while_and_a_silent_master_does_no_harm(session: CtlSession, master: Any) -> None:
+    names = NameCompletion(session)
     assert names.of("task") == names.of("task") == ("orders",)
     assert master.verbs == ["query-status"]
     master.answers["operate-source"] = (500, {"detail": "broken"})
     assert names.of("source") == ()
 
 
-def test_files_are_offered_too(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_offered_too(session: CtlSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "orders.yaml").write_text("")
     monkeypatch.chdir(tmp_path)
-    completer = VerbCompleter(TABLE, Names(session))
+    completer = VerbCompleter(TABLE, NameCompletion(session))
     found = list(completer.get_completions(Document("start-task or"), CompleteEvent()))
     assert "ders.yaml" in {one.text for one in found}

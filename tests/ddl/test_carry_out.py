@@ -16,7 +16,7 @@ from unshard.ddl.carry_out import unquoted
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.prepare import Prepared
+from unshard.ddl.prepare import PreparedDdl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.testing.servers import MariadbServer
@@ -155,7 +155,7 @@ def test_the_server_refuses_because_of_rows(bench: Bench) -> None:
 
 
 def test_names_that_are_kept_out(bench: Bench) -> None:
-    assert bench.prepare("create table shut (a int)") == Prepared({}, None)
+    assert bench.prepare("create table shut (a int)") == PreparedDdl({}, None)
     prepared = bench.prepare("drop table t, shut")
     assert prepared.intent is not None
     assert [step.statement for step in prepared.intent.steps] == [f"drop table `{bench.schema}_t`.`t`"]
@@ -170,7 +170,7 @@ def test_names_that_are_kept_out(bench: Bench) -> None:
 
 def test_if_not_exists_on_a_table_of_the_source_does_nothing(bench: Bench) -> None:
     bench.run(bench.target, "alter table t add extra int")
-    assert bench.prepare("create table if not exists t (id int)") == Prepared({}, None)
+    assert bench.prepare("create table if not exists t (id int)") == PreparedDdl({}, None)
 
 
 def test_surroundings_of_the_source_are_written_out(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from unshard.ddl.fills import filled_by_the_run, filled_unlike_upstream
 from unshard.ddl.intent import Again, Step
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 
 BEFORE = ("`id` bigint(20) NOT NULL", "`old` timestamp NOT NULL DEFAULT current_timestamp()")
 
@@ -22,7 +22,7 @@ def filled(statement: str, *lines: str) -> tuple[str, ...]:
     """By an ALTER of `all`.`t` that leads to those columns behind `id`."""
     before, after = {"`all`.`t`": create(*BEFORE)}, {"`all`.`t`": create(BEFORE[0], *lines)}
     text = f"ALTER TABLE `all`.`t` {statement}"
-    return filled_by_the_run(Step(text, Kind.ALTER_TABLE, Again.HARMLESS, before, after, Context()))
+    return filled_by_the_run(Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, Context()))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_tool_has_its_own_time_for_each_row() -> None:
     before, after = {"`all`.`t`": create(*BEFORE)}, {"`all`.`t`": create(*BEFORE, line)}
     text = "ALTER TABLE `all`.`t` ADD c TIMESTAMP NOT NULL DEFAULT NOW()"
     for context, unlike in ((Context(), ()), (Context(by_tool=True), ("c",))):
-        step = Step(text, Kind.ALTER_TABLE, Again.HARMLESS, before, after, context)
+        step = Step(text, StatementKind.ALTER_TABLE, Again.HARMLESS, before, after, context)
         assert filled_unlike_upstream(step) == unlike
         assert Context.from_dict(context.to_dict()) == context
 

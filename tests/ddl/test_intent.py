@@ -9,7 +9,7 @@ import pytest
 from unshard.ddl.context import Context
 from unshard.ddl.intent import Again, Decision, Intent, Step, again, decide
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import Where
 
 X, Y, Z = ("CREATE TABLE `t` (\n  `x` int(11) DEFAULT NULL\n)".replace("x", letter) for letter in "xyz")
@@ -47,7 +47,7 @@ SAME, DIFFERENT = (X, X), (X, Y)
 def test_decision(
     around: tuple[str | None, str | None], again: Again, actual: str | None, resumed: bool, decision: Decision
 ) -> None:
-    step = Step("…", Kind.ALTER_TABLE, again, {"t": around[0]}, {"t": around[1]}, Context())
+    step = Step("…", StatementKind.ALTER_TABLE, again, {"t": around[0]}, {"t": around[1]}, Context())
     assert decide(step, {"t": actual}, resumed=resumed) is decision
 
 
@@ -61,7 +61,7 @@ def test_decision(
     ],
 )
 def test_both_names_of_a_rename_count(found: dict[str, str | None], decision: Decision) -> None:
-    step = Step("…", Kind.RENAME_TABLE, Again.HARMFUL, {"a": X, "b": N}, {"a": N, "b": X}, Context())
+    step = Step("…", StatementKind.RENAME_TABLE, Again.HARMFUL, {"a": X, "b": N}, {"a": N, "b": X}, Context())
     assert decide(step, found, resumed=True) is decision
 
 
@@ -89,6 +89,8 @@ def test_what_a_second_run_does(sql: str, before: str | None, expected: Again) -
 
 def test_an_intent_lives_through_json() -> None:
     context = Context("d", 4, 12.5, "+01:00", 45, 8, True, where=Where(source="s", position="bin.000001:4"))
-    step = Step("drop table `d`.`t`", Kind.DROP_TABLE, Again.HARMLESS, {"`d`.`t`": X}, {"`d`.`t`": None}, context)
+    step = Step(
+        "drop table `d`.`t`", StatementKind.DROP_TABLE, Again.HARMLESS, {"`d`.`t`": X}, {"`d`.`t`": None}, context
+    )
     intent = Intent("bin.000001:4", "bin.000001:99", context, (step, step), done=1)
     assert Intent.from_dict(json.loads(json.dumps(intent.to_dict()))) == intent

@@ -8,8 +8,8 @@ import pytest
 
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules, pieces
-from unshard.ddl.prepare import Prepared, prepare
+from unshard.ddl.pieces import StatementRules, pieces
+from unshard.ddl.prepare import PreparedDdl, prepare
 from unshard.ddl.scratch import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Position
@@ -25,11 +25,11 @@ def test_its_table_is_not_known(target_server: MariadbServer, schema: str) -> No
     tracker.apply({name: Table(name, (), create_sql="CREATE TABLE `t` (`a` int)")})
     statement = "create or replace table t (b int) collate utf8mb4_0900_ai_ci"
     ddl = classify_ddl(statement, Context(schema, mariadb=True))
-    rules = Rules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
+    rules = StatementRules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
     left = [replace(piece, run=()) for piece in pieces(ddl, rules, tracker.get)]
     connection = target_server.connection()
     begin, end = Position("bin.000001", 100), Position("bin.000001", 200)
     try:
-        assert prepare(connection, left, tracker, rules, begin, end) == Prepared({name: None}, None)
+        assert prepare(connection, left, tracker, rules, begin, end) == PreparedDdl({name: None}, None)
     finally:
         connection.close()

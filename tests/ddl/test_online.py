@@ -8,10 +8,10 @@ from unshard.config.task import TaskConfig
 from unshard.ddl.context import Context
 from unshard.ddl.online import Kept, Meaning, OnlineDdl
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules, pieces
+from unshard.ddl.pieces import StatementRules, pieces
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
-from unshard.transform.online_tables import OnlineTables, Part
+from unshard.transform.online_tables import OnlineTablePart, OnlineTables
 
 FIELDS = TaskConfig.model_fields
 TABLES = OnlineTables.compile(FIELDS["shadow_table_rules"].default, FIELDS["trash_table_rules"].default)
@@ -33,19 +33,19 @@ def meaning(sql: str, *kept: Kept) -> Meaning | None:
 @pytest.mark.parametrize(
     ("table", "part", "real"),
     [
-        ("_t_gho", Part.GHOST, "t"),
-        ("_a_b_new", Part.GHOST, "a_b"),
-        ("_t_ghc", Part.TRASH, "t"),
-        ("_t_del", Part.TRASH, "t"),
-        ("_t_old", Part.TRASH, "t"),
-        ("__t_old", Part.TRASH, "_t"),
-        ("t_gho", Part.REAL, "t_gho"),
-        ("_t_ghost", Part.REAL, "_t_ghost"),
-        ("__new", Part.REAL, "__new"),
-        ("_größe_new", Part.GHOST, "größe"),
+        ("_t_gho", OnlineTablePart.GHOST, "t"),
+        ("_a_b_new", OnlineTablePart.GHOST, "a_b"),
+        ("_t_ghc", OnlineTablePart.TRASH, "t"),
+        ("_t_del", OnlineTablePart.TRASH, "t"),
+        ("_t_old", OnlineTablePart.TRASH, "t"),
+        ("__t_old", OnlineTablePart.TRASH, "_t"),
+        ("t_gho", OnlineTablePart.REAL, "t_gho"),
+        ("_t_ghost", OnlineTablePart.REAL, "_t_ghost"),
+        ("__new", OnlineTablePart.REAL, "__new"),
+        ("_größe_new", OnlineTablePart.GHOST, "größe"),
     ],
 )
-def test_names_by_dms_rules(table: str, part: Part, real: str) -> None:
+def test_names_by_dms_rules(table: str, part: OnlineTablePart, real: str) -> None:
     assert TABLES.told(TableName("d", table))[:2] == (part, TableName("d", real))
     assert OnlineTables().is_real(TableName("d", table))
 
@@ -140,7 +140,7 @@ def test_a_meaning_says_why(sql: str, why: str) -> None:
 
 def test_both_pairs_of_the_cut_over_are_one_statement() -> None:
     found = online(KEPT)
-    rules = Rules(
+    rules = StatementRules(
         lambda name: TABLES.is_real(name), lambda _: True, lambda name: name, lambda schema: schema, online=found
     )
     ddl = classify_ddl("rename table t to _t_del, _t_gho to t", Context("d"))

@@ -11,7 +11,7 @@ import yaml
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Note, Piece, Rules, StructureOf, all_pieces, pieces
+from unshard.ddl.pieces import AlterOperation, OperationNote, StatementRules, StructureOf, all_pieces, pieces
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
 from unshard.model.table import TableName
@@ -20,7 +20,7 @@ from unshard.transform.event_filter import Verdict
 CASES = yaml.safe_load(Path(__file__).with_name("parts.yaml").read_text(encoding="utf-8"))
 CONTEXT = Context(schema="d")
 LEFT_OUT = Verdict("Ignore", "filters.f")
-RULES = Rules(
+RULES = StatementRules(
     allows=lambda name: not name.table.startswith("shut"),
     allows_schema=lambda schema: schema != "shut",
     route=lambda name: TableName("r", "one" if name.table.startswith("shard") else name.table),
@@ -28,11 +28,11 @@ RULES = Rules(
 )
 
 
-def left(sql: str, rules: Rules = RULES) -> tuple[Piece, ...]:
+def left(sql: str, rules: StatementRules = RULES) -> tuple[AlterOperation, ...]:
     return pieces(classify_ddl(sql, CONTEXT), rules, lambda name: None)
 
 
-def run(sql: str, rules: Rules = RULES) -> list[str]:
+def run(sql: str, rules: StatementRules = RULES) -> list[str]:
     return [part.text for piece in left(sql, rules) for part in piece.run]
 
 
@@ -134,21 +134,23 @@ def test_the_event_filter_is_asked_for_every_part() -> None:
 @pytest.mark.parametrize(
     ("sql", "dropped", "note"),
     [
-        ("drop database shut", True, Note("block-allow-list", "shut is kept out")),
-        ("drop table shut_a", True, Note("block-allow-list", "d.shut_a kept out")),
+        ("drop database shut", True, OperationNote("block-allow-list", "shut is kept out")),
+        ("drop table shut_a", True, OperationNote("block-allow-list", "d.shut_a kept out")),
         (
             "rename table a to shut_a",
             False,
-            Note("block-allow-list", "d.a leaves for d.shut_a, which is kept out: its rows are followed no longer"),
+            OperationNote(
+                "block-allow-list", "d.a leaves for d.shut_a, which is kept out: its rows are followed no longer"
+            ),
         ),
         (
             "rename table shard_1 to shard_2",
             False,
-            Note("route", "old and new name are one on the target: there is nothing to rename there"),
+            OperationNote("route", "old and new name are one on the target: there is nothing to rename there"),
         ),
     ],
 )
-def test_a_piece_says_what_was_done_to_it(sql: str, dropped: bool, note: Note) -> None:
+def test_a_piece_says_what_was_done_to_it(sql: str, dropped: bool, note: OperationNote) -> None:
     (piece,) = all_pieces(classify_ddl(sql, CONTEXT), RULES, lambda name: None)
     assert (piece.dropped, piece.notes) == (dropped, (note,))
     assert left(sql) == (() if dropped else (piece,))
@@ -162,4 +164,4 @@ def test_a_piece_says_what_the_event_filter_says_of_its_parts() -> None:
         ("alter table t drop b", LEFT_OUT),
     ]
     why = "left out by filters.f, and the rest is run part by part; the tracker follows it whole"
-    assert piece.notes == (Note("event-filter", why),)
+    assert piece.notes == (OperationNote("event-filter", why),)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from unshard.binlog.query import Query, read_query
+from unshard.binlog.query import QueryEvent, read_query
 from unshard.ddl.context import Context, mariadb_flags
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.scratch import Scratch, ScratchPlace, drop_leftovers, open_scratch, show_create_database
@@ -164,7 +164,7 @@ def test_flags_of_the_log_decide(target: Any, source_server: MariadbServer, sour
         assert tracker.get(TableName(schema, table)) == read_table(source, TableName(schema, table))
 
 
-def queries(log: bytes) -> list[Query]:
+def queries(log: bytes) -> list[QueryEvent]:
     """Bodies of the QUERY events of a whole binlog file."""
     found, at = [], 4
     while at < len(log):

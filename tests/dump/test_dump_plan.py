@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.dump.plan import Chunk, Listed, resolve, shares, split
+from unshard.dump.plan import Listed, TableChunk, resolve, shares, split
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
@@ -54,7 +54,7 @@ def test_ranges_cover_every_row_once(kind: str, source_server: MariadbServer, sc
 
 def test_a_small_table_is_one_chunk() -> None:
     name = TableName("s", "t")
-    assert split(None, Listed(name, True, 10, 0), Table(name, ()), 100) == [Chunk(name, 0)]
+    assert split(None, Listed(name, True, 10, 0), Table(name, ()), 100) == [TableChunk(name, 0)]
 
 
 def test_shares_are_fair_and_never_empty() -> None:

@@ -13,14 +13,14 @@ from copy_units import MakeDump
 from unshard.dump.read import FETCH_BYTES, read_rows
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import LoadTables
-from unshard.load.pieces import Piece
+from unshard.load.pieces import LoadPiece
 from unshard.load.split import behind, smaller
 from unshard.load.unit import LoadSettings, LoadUnit
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.servers import MariadbServer
 from unshard.testing.threads import run_tasks
@@ -94,7 +94,7 @@ def test_a_row_too_large_stops_the_load_and_goes_on_behind_the_raised_limit(
 def test_parts_have_every_row_once_in_order() -> None:
     where = Where()
     rows = [b"(%d,'(;\\'')" % number for number in range(9)]
-    piece = Piece(3, 70, (HEAD + b",".join(rows[:4]), HEAD + b",\n".join(rows[4:])), last=True)
+    piece = LoadPiece(3, 70, (HEAD + b",".join(rows[:4]), HEAD + b",\n".join(rows[4:])), last=True)
     by_statement = smaller(piece, where)
     assert [(part.start, part.end) for part in by_statement] == [(0, 4), (4, None)]
     waiting, single = list(reversed(by_statement)), []
@@ -129,7 +129,7 @@ def test_the_targets_rate_is_held(
 ) -> None:
     fill(source_server, schema, 25_000, 1)
     make_dump(schema).run()
-    gate = Gate(f"{schema}_meta", 20_000, 1)
+    gate = RateLimiter(f"{schema}_meta", 20_000, 1)
     with session(narrow.endpoint, "target") as connection:
         gate.create(connection)
     begun = time.monotonic()

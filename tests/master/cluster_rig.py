@@ -20,7 +20,7 @@ from unshard.api.orders import (
 from unshard.api.stage import Stage, UnitName
 from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
 from unshard.api.verbs import OperateSource, StartTask
-from unshard.checks.result import Report
+from unshard.checks.result import CheckReport
 from unshard.config.source import SourceConfig
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import MetaConfig, TaskConfig
@@ -186,7 +186,7 @@ class Rig:
         self.url = url
         self.workers: dict[str, FakeWorker] = {}
         self.checks: list[tuple[str, tuple[str, ...]]] = []
-        self.report = Report(())
+        self.report = CheckReport(())
         self.meanwhile: Callable[[], object] | None = None
         self.beside: list[tuple[str, ...]] = []
         self.asked: list[str] = []
@@ -252,7 +252,7 @@ class Rig:
     def _link(self, addr: str) -> FakeWorker:
         return self.workers[addr]
 
-    def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Any, others: Any) -> Report:
+    def _check(self, task: TaskConfig, configs: Sequence[SubtaskConfig], also: Any, others: Any) -> CheckReport:
         del also
         self.checks.append((task.name, tuple(config.source_id for config in configs)))
         self.beside.append(tuple(config.source_id for config in others))
@@ -275,7 +275,7 @@ class Rig:
         self.left.append((config.name, *sources))
         self._happen()
 
-    def _moved(self, task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> Report:
+    def _moved(self, task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> CheckReport:
         database = config.source.database
         self.moves.append((task.name, f"{database.host}:{database.port}", *(one.source_id for one in others)))
         self._happen()

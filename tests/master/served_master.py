@@ -13,7 +13,7 @@ from cluster_rig import FakeWorker
 
 from unshard.api.orders import Beat, Orders
 from unshard.api.verbs import PATH
-from unshard.checks.result import Report
+from unshard.checks.result import CheckReport
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.service import Master
@@ -72,7 +72,7 @@ def served(url: str, name: str, lease: float = 60.0, ttl: float = 60.0) -> Itera
     links = WorkerLinks(ListenerConfig(), "http", 5.0)
     master = Master(
         Store(url, silent_seconds=lease), workers.__getitem__, name, lease_seconds=lease, worker_ttl_seconds=ttl,
-        check=lambda task, configs, also, others: Report(()), ask=lambda config: None, level_of=links.level_of,
+        check=lambda task, configs, also, others: CheckReport(()), ask=lambda config: None, level_of=links.level_of,
     )  # fmt: skip
     server = WebServer(master_app(master, AuditLog(""), links.client), ListenerConfig(), "127.0.0.1:0")
     master.advertise(server.address)

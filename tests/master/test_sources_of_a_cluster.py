@@ -29,7 +29,7 @@ from unshard.api.verbs import (
     UpdateSource,
     UpdateTask,
 )
-from unshard.checks.result import Finding, Report, Result
+from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
 from unshard.master.answers import Answer
 
@@ -291,13 +291,15 @@ def test_a_source_is_not_led_to_the_server_of_another_one_of_its_task(rig: Rig) 
     rig.sources("a", "b")
     rig.start("t", "a", "b")
     text = source_text("a").replace("3306", "3307")
-    rig.report = Report((Result("same upstream checker", "", (Finding("fail", "a and b are one", "correct it"),)),))
+    rig.report = CheckReport(
+        (Result("same upstream checker", "", (Finding("fail", "a and b are one", "correct it"),)),)
+    )
     with refused("CLUSTER-016") as raised:
         rig.master.update_source(UpdateSource(config=text))
     assert raised.value.cause == "task t: a and b are one. What to do: correct it"
     assert rig.moves == [("t", "127.0.0.1:3307", "b")]
     assert rig.master.update_source(UpdateSource(config=source_text("a").replace("pass word", "another one")))["result"]
-    rig.report = Report(())
+    rig.report = CheckReport(())
     assert rig.master.operate_source(OperateSource(op="update", config=(text,)))["result"]
     assert rig.moves == [("t", "127.0.0.1:3307", "b")] * 2, "another password moves nothing"
 

@@ -24,7 +24,7 @@ from unshard.api.verbs import (
     StopTask,
     UpdateTask,
 )
-from unshard.checks.result import Finding, Report, Result
+from unshard.checks.result import CheckReport, Finding, Result
 from unshard.errors import ClusterError
 from unshard.master import records
 from unshard.master.beginning import parse_time
@@ -73,7 +73,7 @@ def test_a_task_starts_on_none_where_one_source_has_no_worker(rig: Rig) -> None:
 
 def test_a_failed_check_starts_nothing(rig: Rig) -> None:
     two_sources(rig)
-    rig.report = Report((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
+    rig.report = CheckReport((Result("privileges", "what the account may", (Finding("fail", "no SELECT", "GRANT"),)),))
     told = rig.start("t", "a", "b")
     assert not told["result"] and "no SELECT" in told["checkResult"]
     assert not rig.master.cluster.state.tasks

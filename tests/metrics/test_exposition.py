@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from unshard.log import fields
 from unshard.metrics import METRICS, Distribution, Histogram, Sample, exposition
-from unshard.metrics.events import Events, count_own
+from unshard.metrics.events import EventCounters, count_own
 
 OWN = {"task": "t", "source_id": "s"}
 TABLE = {**OWN, "target_schema": "d"}
@@ -65,7 +65,7 @@ def test_what_the_registry_does_not_have_is_a_bug(sample: Sample) -> None:
 
 
 def test_what_a_task_of_spark_counted_is_its_callers() -> None:
-    there, here = Events(), Events()
+    there, here = EventCounters(), EventCounters()
     there.count("unshard_retries_total", 2, task="", source_id="")
     there.count("unshard_retries_total", task="known", source_id="k")
     with fields(task="t", source="s"):
@@ -78,7 +78,7 @@ def test_what_a_task_of_spark_counted_is_its_callers() -> None:
 
 
 def test_own_counts_are_those_of_the_thread_s_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = Events()
+    events = EventCounters()
     monkeypatch.setattr("unshard.metrics.events.EVENTS", events)
     with fields(task="t", source="s", worker="w"):
         count_own("dm_syncer_exit_with_error_count", resumable_err="true")

@@ -23,7 +23,7 @@ from unshard.mysql.connection import Endpoint, connect, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Flavour, Server, identify
 from unshard.source.replica import Begin, ReplicaStream
-from unshard.source.replica_protocol import Request
+from unshard.source.replica_protocol import ReplicaRequest
 from unshard.testing.certificates import Authority
 from unshard.testing.servers import MariadbServer
 from unshard.worker.auto_resume import makes_sense
@@ -93,13 +93,13 @@ def refused(use: Callable[[Endpoint], object], one: Endpoint, fault: str) -> Uns
 
 def open_stream(one: Endpoint) -> None:
     """As far as its login."""
-    ReplicaStream(one, SERVER, Request(Position("mysql-bin.000001", 4), 77, SERVER.uuid)).close()
+    ReplicaStream(one, SERVER, ReplicaRequest(Position("mysql-bin.000001", 4), 77, SERVER.uuid)).close()
 
 
 def stream(one: Endpoint) -> None:
     with session(one, "source") as connection:
         server = identify(connection)
-    opened = ReplicaStream(one, server, Request(Position("mysql-bin.000001", 4), 77, server.uuid))
+    opened = ReplicaStream(one, server, ReplicaRequest(Position("mysql-bin.000001", 4), 77, server.uuid))
     try:
         assert isinstance(next(opened.pieces(1.0)), Begin)
     finally:

@@ -12,8 +12,8 @@ from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Server, identify
 from unshard.source import replica
-from unshard.source.replica import Events, Piece, ReplicaStream
-from unshard.source.replica_protocol import Request, dump_command
+from unshard.source.replica import Piece, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import ReplicaRequest, dump_command
 from unshard.testing.mysql_server import MysqlServer
 
 pytestmark = pytest.mark.server
@@ -25,7 +25,7 @@ WANTS_V2 = 2  # a flag of COM_BINLOG_DUMP
 def test_heartbeats_leave_the_stream_whole(
     flags: int, code: int, mysql_source: MysqlServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asking(server: Server, request: Request) -> bytes:
+    def asking(server: Server, request: ReplicaRequest) -> bytes:
         command = dump_command(server, request)
         return command[:5] + struct.pack("<H", flags) + command[7:]
 
@@ -43,11 +43,13 @@ def test_heartbeats_leave_the_stream_whole(
     with session(mysql_source.endpoint, "source") as connection:
         server = identify(connection)
     stream = ReplicaStream(
-        mysql_source.endpoint, server, Request(Position(path.name), 4_000_000_001, str(uuid4()), heartbeat_seconds=0.2)
+        mysql_source.endpoint,
+        server,
+        ReplicaRequest(Position(path.name), 4_000_000_001, str(uuid4()), heartbeat_seconds=0.2),
     )
     got = b""
     for piece in stream.pieces(5):
-        got += bytes(piece.data) if isinstance(piece, Events) else b""
+        got += bytes(piece.data) if isinstance(piece, ReplicaEvents) else b""
         if heard.count(code) == 2:
             mysql_source.run(f"CREATE DATABASE {schema}")
             heard.append(code)

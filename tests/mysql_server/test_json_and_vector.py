@@ -19,7 +19,7 @@ from unshard.errors import Where
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.batch import Shape, TablePlan
+from unshard.sync.batch import BatchShape, TablePlan
 from unshard.sync.encode import encode
 from unshard.sync.merge import merge
 from unshard.sync.tables import plan_target
@@ -211,7 +211,7 @@ def test_rows_without_a_key_are_found(server: str, schema: str, request: pytest.
     upstream, target = structure(found, schema), structure(found, schema, "copy")
     plan = TablePlan(upstream, plan_target(upstream, target, Where()))
     changes, _ = encode(plan, images(found, upstream, begin), 1, None)
-    for chunk in merge(pa.Table.from_batches([changes]), {0: plan.target}, Shape(1, 100)):
+    for chunk in merge(pa.Table.from_batches([changes]), {0: plan.target}, BatchShape(1, 100)):
         for statement in chunk.statements:
             connection = found.connection(schema)
             with connection.cursor() as cursor:

@@ -13,7 +13,7 @@ from proof import assert_exactly_once
 from task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
 from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import Report
+from unshard.sync.ledger import LedgerReport
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
@@ -36,7 +36,7 @@ def test_a_transaction_broken_off_between_slices(
     sync = run.sync_unit(slice_bytes=20_000)
     run_batch = sync.run_batch
 
-    def break_off(plan: BatchPlan) -> list[Report]:
+    def break_off(plan: BatchPlan) -> list[LedgerReport]:
         if len(plan.ranges) < 4:
             return run_batch(plan)
         run_batch(replace(plan, ranges=plan.ranges[:2]))

@@ -22,7 +22,7 @@ from unshard.spark.batches import run_attempt, run_batch
 from unshard.spark.jobs import run_tasks
 from unshard.sync import plan as planning
 from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import Report, balance
+from unshard.sync.ledger import LedgerReport, balance
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
@@ -51,7 +51,7 @@ def test_two_attempts_at_once(
 
     shuffled: list[bool] = []
 
-    def as_two_jobs(plan: BatchPlan) -> list[Report]:
+    def as_two_jobs(plan: BatchPlan) -> list[LedgerReport]:
         """Two jobs of the batch at once; both report all of it."""
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(partial(run_batch, spark), [plan, plan])

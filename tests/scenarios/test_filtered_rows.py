@@ -20,7 +20,7 @@ from unshard.model.change import Op
 from unshard.model.table import Table
 from unshard.sync import plan as planning
 from unshard.sync.batch import BatchPlan, TablePlan
-from unshard.sync.ledger import Report
+from unshard.sync.ledger import LedgerReport
 from unshard.sync.pipeline import run_share
 from unshard.sync.tables import TableRules
 from unshard.testing.servers import MariadbServer
@@ -80,7 +80,7 @@ def with_rules(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(TableRules, "plans", plans)
 
 
-def here(plan: BatchPlan) -> list[Report]:
+def here(plan: BatchPlan) -> list[LedgerReport]:
     """The keep-own exchange, its tasks one after the other in this process."""
     return [pickle.loads(run_share(pickle.dumps((plan, share)))) for share in range(plan.shares)]
 

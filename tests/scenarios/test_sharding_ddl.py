@@ -17,7 +17,7 @@ from unshard.model.table import TableName
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch import BatchPlan
 from unshard.sync.decode import decode
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 from unshard.sync.resync import Resyncer
 from unshard.worker.report import process_error
 
@@ -170,7 +170,7 @@ def test_what_is_held_is_read_again_once_in_a_batch_a_statement(rig: ShardRig, m
     batches: list[BatchPlan] = []
     close = Resyncer._close
 
-    def counted(self: Resyncer, plan: BatchPlan, rows: Rows, after: ShardingGroup) -> None:
+    def counted(self: Resyncer, plan: BatchPlan, rows: TransactionRows, after: ShardingGroup) -> None:
         batches.append(plan)
         for piece in plan.ranges:
             for table, images in decode(plan, piece, offsets=True)[0]:

@@ -11,8 +11,8 @@ from unshard.errors import Where
 from unshard.model.position import Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import Server, gtid_before, identify
-from unshard.source.replica import Begin, Events, FormatCopy, ReplicaStream
-from unshard.source.replica_protocol import HEADER_LENGTH, Request, refusal, same_format
+from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest, refusal, same_format
 from unshard.testing.servers import MariadbServer
 
 
@@ -31,11 +31,11 @@ def identity(server: MariadbServer) -> Server:
 
 def read_file(server: MariadbServer, start: Position | str, file: str) -> tuple[bytes, bytes]:
     """The events of `file` that the stream sends, and the copied format event of a file that was resumed."""
-    stream = ReplicaStream(server.endpoint, identity(server), Request(start, 4_000_000_000, str(uuid4())))
+    stream = ReplicaStream(server.endpoint, identity(server), ReplicaRequest(start, 4_000_000_000, str(uuid4())))
     got, copy = b"", b""
     try:
         for piece in stream.pieces(5):
-            if isinstance(piece, Events):
+            if isinstance(piece, ReplicaEvents):
                 assert piece.position.file == file
                 got += bytes(piece.data)
             elif isinstance(piece, FormatCopy):

@@ -15,8 +15,8 @@ from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.flavour import Flavour, Server
 from unshard.source import replica
-from unshard.source.replica import Begin, Events, FormatCopy, Idle, Piece, ReplicaStream
-from unshard.source.replica_protocol import Request
+from unshard.source.replica import Begin, FormatCopy, Idle, Piece, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import ReplicaRequest
 
 ROTATE, FORMAT, QUERY, STOP, HEARTBEAT, HEARTBEAT_V2 = 4, 15, 2, 3, 27, 41
 ARTIFICIAL = 0x20
@@ -80,7 +80,9 @@ class Wire:
     def take(self) -> Piece:
         """The next piece; the bytes of events are copied out."""
         piece = next(self._pieces)
-        return Events(piece.position, memoryview(bytes(piece.data))) if isinstance(piece, Events) else piece
+        return (
+            ReplicaEvents(piece.position, memoryview(bytes(piece.data))) if isinstance(piece, ReplicaEvents) else piece
+        )
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     connection: Any = Logged(ours)
     monkeypatch.setattr(replica, "_connect", lambda endpoint: connection)
     monkeypatch.setattr(replica, "identify", lambda found: SERVER)
-    stream = ReplicaStream(Endpoint("h", 1, "u"), SERVER, Request(Position("mysql-bin.000001"), 5, SERVER.uuid))
+    stream = ReplicaStream(Endpoint("h", 1, "u"), SERVER, ReplicaRequest(Position("mysql-bin.000001"), 5, SERVER.uuid))
     yield Wire(stream, theirs)
     stream.close()
     theirs.close()
@@ -100,11 +102,11 @@ def test_files_are_announced_at_connect_and_between_two(wire: Wire) -> None:
     assert wire.take() == Begin(Position("mysql-bin.000001", 4))
     size = len(wire.format(end=125))
     piece = wire.take()
-    assert isinstance(piece, Events) and piece.position.offset == 4 and len(piece.data) == size
+    assert isinstance(piece, ReplicaEvents) and piece.position.offset == 4 and len(piece.data) == size
     at = 4 + size
     real = wire.send(ROTATE, pack("<Q", 4) + b"mysql-bin.000002", end=at + 19 + 8 + 16 + 4)
     piece = wire.take()
-    assert isinstance(piece, Events) and bytes(piece.data) == real
+    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == real
     wire.announce(b"mysql-bin.000002", 4)
     assert wire.take() == Begin(Position("mysql-bin.000002", 4))
     assert wire.stream.position == Position("mysql-bin.000002", 4)
@@ -118,7 +120,7 @@ def test_a_file_that_a_shutdown_ends_is_followed_by_the_next(wire: Wire) -> None
     assert wire.take() == Begin(Position("mysql-bin.000001", 500))
     assert isinstance(wire.take(), FormatCopy)
     piece = wire.take()
-    assert isinstance(piece, Events) and bytes(piece.data) == stop
+    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == stop
     assert wire.take() == Begin(Position("mysql-bin.000002", 4))
 
 
@@ -142,7 +144,7 @@ def test_heartbeats_move_nothing(wire: Wire, kind: int, offset: int) -> None:
     assert wire.stream.position == Position("mysql-bin.000001", offset)
     query = wire.send(QUERY, bytes(30), end=offset + 53)
     piece = wire.take()
-    assert isinstance(piece, Events) and bytes(piece.data) == query
+    assert isinstance(piece, ReplicaEvents) and bytes(piece.data) == query
     assert wire.stream.position == Position("mysql-bin.000001", offset + 53)
 
 
@@ -153,8 +155,8 @@ def test_a_heartbeat_among_events_of_one_packet_burst(wire: Wire) -> None:
     wire.send(HEARTBEAT_V2, b"\0", end=133)
     second = wire.send(QUERY, bytes(11), end=167)
     pieces = [wire.take() for _ in range(5)]
-    assert [type(piece) for piece in pieces] == [Begin, FormatCopy, Events, Idle, Events]
-    taken = [bytes(piece.data) for piece in pieces if isinstance(piece, Events)]
+    assert [type(piece) for piece in pieces] == [Begin, FormatCopy, ReplicaEvents, Idle, ReplicaEvents]
+    taken = [bytes(piece.data) for piece in pieces if isinstance(piece, ReplicaEvents)]
     assert taken == [first, second]
 
 

@@ -13,7 +13,7 @@ from unshard.spark import batches
 from unshard.sync import carry
 from unshard.sync import plan as plan_module
 from unshard.sync.batch import BatchPlan, Range
-from unshard.sync.ledger import Report
+from unshard.sync.ledger import LedgerReport
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
@@ -52,7 +52,7 @@ def test_batches_and_large_transactions_are_carried(
     sync = run.sync_unit(slice_bytes=20_000)
     run_batch = sync.run_batch
 
-    def seen(plan: BatchPlan) -> list[Report]:
+    def seen(plan: BatchPlan) -> list[LedgerReport]:
         ran.append(plan)
         return run_batch(plan)
 

@@ -20,9 +20,9 @@ from unshard.model.table import Table
 from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.sync.batch import Shape
+from unshard.sync.batch import BatchShape
 from unshard.sync.batch_record import RowsRecord, StoredRange, digest, digests, record_of
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 from unshard.sync.plan import Planner
 from unshard.sync.statement_plan import StatementPlan
 from unshard.transform.row_filter import RowFilter
@@ -120,8 +120,8 @@ def test_a_record_of_a_later_version_is_refused() -> None:
 def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int) -> None:
     """With the shape on record, which is not the planner's own any more; other rules are refused."""
     extent = Extent(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
-    work = Rows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, extent)
-    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, Shape(9, 9), 2)
+    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, extent)
+    planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
     form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
     record = RowsRecord.of(stored.open_batch(form | {"safe": False}))
     plan = planner.plan_again(work, (stored.TABLE_PLAN,), 6, 9, record)

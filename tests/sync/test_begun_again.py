@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.ddl.scratch import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Location, Position
@@ -26,7 +26,7 @@ BEGIN = Position("b.000001", 4)
 def test_structures_of_behind_the_checkpoint_are_forgotten() -> None:
     """A statement that changes nothing in the target is durable only with the next checkpoint."""
     tracker = SchemaTracker(ScratchPlace("meta", "task", "s"))
-    rules = Rules(lambda name: True, lambda schema: True, lambda name: name, lambda schema: schema)
+    rules = StatementRules(lambda name: True, lambda schema: True, lambda name: name, lambda schema: schema)
     tables = TrackedTables("s", tracker, rules)
     checkpoint = Checkpoint(Location(BEGIN), {OLD.name: TableCheckpoint(OLD)})
     tables.restore(checkpoint)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from unshard.errors import Where
 from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.batch import Shape, TablePlan
+from unshard.sync.batch import BatchShape, TablePlan
 from unshard.sync.causality import find_ties
 from unshard.sync.encode import Ties, encode
 from unshard.sync.merge import Statement, merge
@@ -175,7 +175,7 @@ def test_the_target_ends_as_the_source(kind: str, data: st.DataObject) -> None:
         pass
     target.executemany("INSERT INTO d.t VALUES (?,?,?,?)", rows_of(source))
     done = list(work(source, data.draw(st.lists(move, max_size=30))))
-    shape = Shape(
+    shape = BatchShape(
         data.draw(st.integers(1, 4)),
         data.draw(st.integers(1, 5)),
         compact=data.draw(st.booleans()),
@@ -191,7 +191,7 @@ def test_the_target_ends_as_the_source(kind: str, data: st.DataObject) -> None:
     assert rows_of(target) == rows_of(source)
 
 
-def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: Shape) -> pa.Table:
+def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: BatchShape) -> pa.Table:
     """All changes, as two tasks find them that keep half of the partitions each."""
     found = []
     for share in (0, 1):
@@ -203,7 +203,7 @@ def encoded(batches: list[tuple[TablePlan, pa.RecordBatch]], shape: Shape) -> pa
     return pa.Table.from_batches(found, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
 
 
-def statements(changes: pa.Table, part: int, table: TablePlan, shape: Shape) -> Iterator[Statement]:
+def statements(changes: pa.Table, part: int, table: TablePlan, shape: BatchShape) -> Iterator[Statement]:
     own = changes.filter(pa.compute.equal(changes.column("part"), part))
     for chunk in merge(arrange(own, compacted=shape.compact), {0: table.target}, shape):
         yield from chunk.statements

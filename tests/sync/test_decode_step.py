@@ -11,7 +11,7 @@ from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory
-from unshard.sync.batch import BatchPlan, Range, Shape
+from unshard.sync.batch import BatchPlan, BatchShape, Range
 from unshard.sync.decode import decode
 from unshard.sync.follow import next_work
 from unshard.target.meta import MetaTables
@@ -31,7 +31,7 @@ def test_a_broken_event_is_told_with_its_place(tmp_path: Path) -> None:
         end=Position(path.name, 104),
         ranges=(piece,),
         checksum=True,
-        shape=Shape(1, 100),
+        shape=BatchShape(1, 100),
         tables=(),
         meta=MetaTables("dm_meta", "t"),
         target=Endpoint("127.0.0.1", 1, "root"),

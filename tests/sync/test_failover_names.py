@@ -11,7 +11,7 @@ from unshard.binlog.xa import xid_text
 from unshard.errors import RelayError, SyncError
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.sync.failover import Names, translate
+from unshard.sync.failover import RecordedNames, translate
 from unshard.sync.seek import gtids_at
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
@@ -101,7 +101,7 @@ def test_all_names_find_their_places(relay: OwnFiles, schema: str, marks: Marks)
     }
     end = ExitPoint(elsewhere(marks["later"], 900), "dump")
     old = Checkpoint(elsewhere(marks["prepare"], 500), tables, end)
-    found = translate(Names(old, prepared(schema)), "0-1", relay, "s1", Event())
+    found = translate(RecordedNames(old, prepared(schema)), "0-1", relay, "s1", Event())
     assert found is not None
     start_of_next_file = Position(marks["later"].position.file)
     assert found.checkpoint.location == Location(start_of_next_file, marks["prepare"].gtid)
@@ -115,26 +115,26 @@ def test_all_names_find_their_places(relay: OwnFiles, schema: str, marks: Marks)
 def test_a_prepare_that_the_new_server_does_not_have(relay: OwnFiles, schema: str, marks: Marks) -> None:
     old = Checkpoint(elsewhere(marks["insert"], 100))
     with pytest.raises(SyncError, match="SYNC-062"):
-        translate(Names(old, prepared(schema)), "0-1", relay, "s1", Event())
+        translate(RecordedNames(old, prepared(schema)), "0-1", relay, "s1", Event())
 
 
 def test_a_place_without_gtids(relay: OwnFiles, marks: Marks) -> None:
     old = Checkpoint(elsewhere(marks["insert"], 100), exit_point=ExitPoint(Location(Position(OLD, 900))))
     with pytest.raises(RelayError, match=r"RELAY-032.*began with server 0-1, now 0-2 answers"):
-        translate(Names(old, {}), "0-1", relay, "s1", Event())
+        translate(RecordedNames(old, {}), "0-1", relay, "s1", Event())
 
 
 def test_transactions_in_another_order(relay: OwnFiles, marks: Marks) -> None:
     """Of two domains the old server had the later one first: no place is behind just that."""
     gtid = f"{marks['insert'].gtid},77-1-5"
     with pytest.raises(SyncError, match=r"SYNC-061.*77-1-5"):
-        translate(Names(Checkpoint(Location(Position(OLD), gtid)), {}), "0-1", relay, "s1", Event())
+        translate(RecordedNames(Checkpoint(Location(Position(OLD), gtid)), {}), "0-1", relay, "s1", Event())
 
 
 def test_it_can_be_stopped(relay: OwnFiles, marks: Marks) -> None:
     stop = Event()
     stop.set()
-    assert translate(Names(Checkpoint(elsewhere(marks["insert"], 100)), {}), "0-1", relay, "s1", stop) is None
+    assert translate(RecordedNames(Checkpoint(elsewhere(marks["insert"], 100)), {}), "0-1", relay, "s1", stop) is None
 
 
 def test_the_gtids_of_a_place(relay: OwnFiles, marks: Marks) -> None:

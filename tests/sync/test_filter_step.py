@@ -15,7 +15,7 @@ from unshard.model.change import Op
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch import TablePlan
 from unshard.sync.filter import filter_rows
-from unshard.sync.ledger import Entry, Report, Seen, balance
+from unshard.sync.ledger import LedgerReport, RowCounts, Seen, balance
 from unshard.sync.tables import plan_target
 
 COLUMNS = (Column("id", "bigint", "bigint(20)", nullable=False), Column("v", "int", "int(11)"))
@@ -117,31 +117,34 @@ def test_a_rule_that_parts_an_update_is_found_out() -> None:
 
 LOG = TableName("a", "log")
 SEEN = Seen({3: 2}, {(3, "filters.one"): 4}, 5, {LOG: 2})
-DONE = {3: Entry(decoded=2, compacted=1, inserted=1)}
-WHOLE = Entry(decoded=6, filtered=4, compacted=1, inserted=1, rules={"filters.one": 4})
+DONE = {3: RowCounts(decoded=2, compacted=1, inserted=1)}
+WHOLE = RowCounts(decoded=6, filtered=4, compacted=1, inserted=1, rules={"filters.one": 4})
 
 
 def test_the_sums_of_either_exchange() -> None:
-    kept_own = [Report(0, SEEN, DONE, {}), Report(1, SEEN, {}, {})]
+    kept_own = [LedgerReport(0, SEEN, DONE, {}), LedgerReport(1, SEEN, {}, {})]
     assert balance(kept_own, shuffled=False, row_events=7, where=Where()) == ({3: WHOLE}, {LOG: 2})
     parts = Seen({3: 1}, {(3, "filters.one"): 4}, 3, {LOG: 1}), Seen({3: 1}, {}, 2, {LOG: 1})
-    shuffled = [Report(0, parts[0], DONE, {}), Report(1, parts[1], {}, {})]
+    shuffled = [LedgerReport(0, parts[0], DONE, {}), LedgerReport(1, parts[1], {}, {})]
     assert balance(shuffled, shuffled=True, row_events=7, where=Where()) == ({3: WHOLE}, {LOG: 2})
-    nothing_left = [Report(0, Seen({}, {(5, "filters.one"): 2}, 1), {}, {})]
+    nothing_left = [LedgerReport(0, Seen({}, {(5, "filters.one"): 2}, 1), {}, {})]
     assert balance(nothing_left, shuffled=False, row_events=1, where=Where())[0][5].filtered == 2
 
 
 @pytest.mark.parametrize(
     ("code", "reports"),
     [
-        ("SYNC-002", [Report(0, replace(SEEN, changes={3: 3}), DONE, {})]),
-        ("SYNC-002", [Report(0, SEEN, DONE, {}), Report(1, replace(SEEN, filtered={(3, "filters.one"): 3}), {}, {})]),
-        ("SYNC-002", [Report(0, SEEN, {3: Entry(decoded=2, inserted=1)}, {})]),
-        ("SYNC-064", [Report(0, replace(SEEN, events=4), DONE, {})]),
-        ("SYNC-064", [Report(0, SEEN, DONE, {}), Report(1, replace(SEEN, skipped={LOG: 1}), {}, {})]),
+        ("SYNC-002", [LedgerReport(0, replace(SEEN, changes={3: 3}), DONE, {})]),
+        (
+            "SYNC-002",
+            [LedgerReport(0, SEEN, DONE, {}), LedgerReport(1, replace(SEEN, filtered={(3, "filters.one"): 3}), {}, {})],
+        ),
+        ("SYNC-002", [LedgerReport(0, SEEN, {3: RowCounts(decoded=2, inserted=1)}, {})]),
+        ("SYNC-064", [LedgerReport(0, replace(SEEN, events=4), DONE, {})]),
+        ("SYNC-064", [LedgerReport(0, SEEN, DONE, {}), LedgerReport(1, replace(SEEN, skipped={LOG: 1}), {}, {})]),
     ],
     ids=["lost", "filtered-otherwise", "not-applied", "an-event-less", "passed-over-otherwise"],
 )
-def test_sums_that_do_not_agree(code: str, reports: list[Report]) -> None:
+def test_sums_that_do_not_agree(code: str, reports: list[LedgerReport]) -> None:
     with pytest.raises(SyncError, match=code):
         balance(reports, shuffled=False, row_events=7, where=Where("s1"))

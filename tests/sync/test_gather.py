@@ -17,7 +17,7 @@ from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import arrow_type
 from unshard.sync import gather as module
-from unshard.sync.batch import BatchPlan, Shape, TablePlan
+from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
 from unshard.sync.encode import encode
 from unshard.sync.gather import gather
 from unshard.sync.pipeline import encode_changes, tie_rows
@@ -64,7 +64,7 @@ def images(table: TablePlan, rows: list[tuple[int, int, int, str | None]]) -> pa
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def batch_plan(shape: Shape) -> BatchPlan:
+def batch_plan(shape: BatchShape) -> BatchPlan:
     place = Position("", 0)
     ends = MetaTables("", ""), Endpoint("", 0, "")
     return BatchPlan("", 0, 0, place, place, (), False, shape, TABLES, *ends)
@@ -89,7 +89,7 @@ def test_all_together_are_what_each_is_alone(data: st.DataObject) -> None:
             own += [(Op.UPDATE_BEFORE, seq, before, "old"), (Op.UPDATE_AFTER, seq, after, text)]
         else:
             own.append((op, seq, before, text))
-    shape = Shape(3, 10, compact=data.draw(st.booleans()), multiple_rows=data.draw(st.booleans()))
+    shape = BatchShape(3, 10, compact=data.draw(st.booleans()), multiple_rows=data.draw(st.booleans()))
     batch = batch_plan(shape)
     found = [(TABLES[number], images(TABLES[number], own)) for number, own in rows.items()]
     ties = tie_rows(batch, found)
@@ -113,7 +113,7 @@ def test_all_together_are_what_each_is_alone(data: st.DataObject) -> None:
 def test_only_what_is_written_alike_comes_together() -> None:
     row: list[tuple[int, int, int, str | None]] = [(Op.INSERT, 0, 1, None)]
     found = [(table, images(table, row)) for table in TABLES]
-    ties = tie_rows(batch_plan(Shape(1, 1)), found)
+    ties = tie_rows(batch_plan(BatchShape(1, 1)), found)
     numbers = [
         one.numbers for one in gather((table, batch, tied) for (table, batch), tied in zip(found, ties, strict=True))
     ]

@@ -13,7 +13,7 @@ from unshard.errors import SyncError, TargetError
 from unshard.model.change import Op
 from unshard.model.position import Location
 from unshard.model.table import TableName
-from unshard.sync.batch import Shape
+from unshard.sync.batch import BatchShape
 from unshard.sync.journal import Journal
 from unshard.sync.ledger import Account
 from unshard.target.writer import KeptWriter
@@ -45,7 +45,7 @@ def lose_the_answer_of_a_commit(writer: KeptWriter | Journal) -> None:
 
 
 def test_without_a_receipt_it_stops_and_safe_mode_applies_it_again(place: Target) -> None:
-    plan = replace(place.batch(Shape(1, 100)), receipts=False)
+    plan = replace(place.batch(BatchShape(1, 100)), receipts=False)
     lose_the_answer_of_a_commit(KeptWriter(plan.target, 0))
     with pytest.raises(TargetError) as caught:
         place.run(plan, CHANGES)
@@ -55,7 +55,7 @@ def test_without_a_receipt_it_stops_and_safe_mode_applies_it_again(place: Target
 
 
 def test_with_a_receipt_it_is_found_applied(place: Target) -> None:
-    plan = place.batch(Shape(1, 100))
+    plan = place.batch(BatchShape(1, 100))
     lose_the_answer_of_a_commit(KeptWriter(plan.target, 0))
     assert place.run(plan, CHANGES)["t"].inserted == 5
     assert place.rows("t") == [(n, n) for n in range(5)]
@@ -75,7 +75,7 @@ def test_what_is_owed_is_added_once_where_the_answer_of_a_move_is_lost(place: Ta
 
 
 def test_without_a_receipt_nothing_is_written_for_a_source_that_was_taken_over(place: Target) -> None:
-    plan = replace(place.batch(Shape(1, 100)), receipts=False)
+    plan = replace(place.batch(BatchShape(1, 100)), receipts=False)
     place.server.run(f"UPDATE {place.meta.batch} SET epoch = epoch + 1")
     with pytest.raises(SyncError, match="SYNC-001"):
         place.run(plan, CHANGES)

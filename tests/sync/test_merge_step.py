@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
-from unshard.sync.batch import Shape, TargetPlan, Tie
+from unshard.sync.batch import BatchShape, TargetPlan, Tie
 from unshard.sync.merge import Chunk, merge
 
 SINGLE = TargetPlan(0, TableName("d", "t"), ("id", "v"), ("id",))
@@ -29,7 +29,7 @@ def changes(*rows: tuple[int, Op, bytes, bytes | None, bytes | None]) -> pa.Tabl
 
 
 def cut(table: pa.Table, **shape: Any) -> list[Chunk]:
-    return list(merge(table, TARGETS, Shape(**{"partitions": 1, "chunk_rows": 100, **shape})))
+    return list(merge(table, TARGETS, BatchShape(**{"partitions": 1, "chunk_rows": 100, **shape})))
 
 
 def sql(table: pa.Table, **shape: Any) -> list[str]:
@@ -61,7 +61,7 @@ def test_free_updates_of_a_table_with_several_keys_are_replaced_one_by_one_in_sa
     rows = changes((0, Op.UPDATE, b"1,", None, b"`id`=1,`v`='a'"), (0, Op.UPDATE, b"2,", None, b"`id`=2,`v`='b'"))
     ties = (Tie(("id",), (0,), ("exact",)), Tie(("v",), (0,), ("folded",)))
     targets = {0: replace(SINGLE, ties=ties)}
-    (chunk,) = merge(rows, targets, Shape(1, 100), safe=True)
+    (chunk,) = merge(rows, targets, BatchShape(1, 100), safe=True)
     assert [(one.sql, one.rows, one.may_miss) for one in chunk.statements] == [
         (b"REPLACE INTO `d`.`t` SET `id`=1,`v`='a'", 1, 1),
         (b"REPLACE INTO `d`.`t` SET `id`=2,`v`='b'", 1, 1),

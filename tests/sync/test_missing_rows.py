@@ -10,13 +10,13 @@ from row_batches import Target
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import Shape
+from unshard.sync.batch import BatchShape
 from unshard.target.missing import missing_of
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
-SHAPE = Shape(1, 100)
+SHAPE = BatchShape(1, 100)
 TABLES = {
     "plain": "id INT PRIMARY KEY, v INT",
     "pair": "a INT, b VARCHAR(9) COLLATE utf8mb4_bin, v INT, PRIMARY KEY (a, b)",
@@ -66,7 +66,7 @@ def fill(place: Target, table: str) -> None:
 def test_it_is_counted_and_named(place: Target, case: str, multiple_rows: bool) -> None:
     table, changes, key = CASES[case]
     fill(place, table)
-    shape = Shape(1, 100, compact=multiple_rows, multiple_rows=multiple_rows)
+    shape = BatchShape(1, 100, compact=multiple_rows, multiple_rows=multiple_rows)
     entry = place.run(place.batch(shape), changes)[table]
     assert (entry.missing, entry.example) == (1, key)
     assert entry.applied == entry.decoded == len(changes)
@@ -97,7 +97,7 @@ def test_a_row_born_and_deleted_in_the_batch_is_not_missing(place: Target) -> No
 
 def test_a_second_attempt_still_has_the_count(place: Target) -> None:
     fill(place, "plain")
-    shape = Shape(1, 4)
+    shape = BatchShape(1, 4)
     plan = place.batch(shape)
     changes = [delete("plain", n, 0) for n in range(1, 11)]
     first = place.run(plan, changes)
@@ -109,7 +109,7 @@ def test_a_second_attempt_still_has_the_count(place: Target) -> None:
 
 def test_the_chunks_before_it_stay_applied(place: Target) -> None:
     fill(place, "plain")
-    plan = place.batch(Shape(1, 3), "stop")
+    plan = place.batch(BatchShape(1, 3), "stop")
     changes = [delete("plain", n, 0) for n in range(1, 11)]
     with pytest.raises(SyncError, match="SYNC-048"):
         place.run(plan, changes)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from row_batches import Target, valid_changes
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import Shape
+from unshard.sync.batch import BatchShape
 from unshard.testing.reference import ReferenceDatabase, RowChange
 from unshard.testing.servers import MariadbServer
 
@@ -56,7 +56,7 @@ def test_every_switch_ends_where_the_source_ended(
         before = data.draw(st.sampled_from(there)) if op != Op.INSERT else None
         after = data.draw(rows[name]) if op != Op.DELETE else None
         changes += valid_changes(reference, [RowChange(named(name), op, before, after)])
-    shape = Shape(partitions, 3, compact=compact, multiple_rows=multiple_rows)
+    shape = BatchShape(partitions, 3, compact=compact, multiple_rows=multiple_rows)
     ledger = place.run(place.batch(shape, "stop"), changes)
     for table, found in reference.rows.items():
         assert place.rows(table.table) == sorted((row for row, times in found.items() for _ in range(times)), key=repr)
@@ -81,7 +81,7 @@ def test_off_means_one_statement_a_change_in_the_order_of_the_log(place: Target,
         RowChange(named("keyed"), Op.DELETE, before=(2, 1, "a")),
     ]
     ((file, offset, *_),) = target_server.query(target_server.position_query)
-    place.run(place.batch(Shape(1, 100, compact=False, multiple_rows=False)), changes)
+    place.run(place.batch(BatchShape(1, 100, compact=False, multiple_rows=False)), changes)
     events = target_server.query(f"SHOW BINLOG EVENTS IN '{file}' FROM {offset}")
     found = [text for _, _, kind, _, _, text in events if kind == "Annotate_rows" and "apply_" not in text]
     kinds = [(text.split()[0], "keyed" if "`keyed`" in text else "bare", "DUPLICATE" in text) for text in found]

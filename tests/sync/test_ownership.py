@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.errors import SyncError
 from unshard.model.table import TableName
 from unshard.sync.journal import Journal
@@ -14,7 +14,7 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 OLD, NEW = TableName("up", "t_1"), TableName("up", "t_2")
-RULES = Rules(lambda name: True, lambda schema: True, lambda name: TableName("db", "t"), lambda schema: schema)
+RULES = StatementRules(lambda name: True, lambda schema: True, lambda name: TableName("db", "t"), lambda schema: schema)
 
 
 def test_a_process_whose_source_was_taken_over_has_no_say(target_server: MariadbServer, schema: str) -> None:

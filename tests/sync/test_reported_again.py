@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.sequence import DdlItem
@@ -21,7 +21,7 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 ONE, TARGET = TableName("up", "t_1"), TableName("db", "t")
-RULES = Rules(lambda name: True, lambda schema: True, lambda name: TARGET, lambda schema: schema)
+RULES = StatementRules(lambda name: True, lambda schema: True, lambda name: TARGET, lambda schema: schema)
 ITEM = DdlItem(Location(Position("b.000001", 4)), Location(Position("b.000001", 9)), ("ALTER",))
 
 

@@ -15,7 +15,7 @@ from unshard.errors import Where
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.batch import Shape, TablePlan, TargetPlan
+from unshard.sync.batch import BatchShape, TablePlan, TargetPlan
 from unshard.sync.encode import encode
 from unshard.sync.merge import merge
 from unshard.sync.pipeline import arrange
@@ -114,7 +114,7 @@ def statements(plan: TablePlan, steps: Sequence[set[Row]], *, compacted: bool) -
     encoded, _ = encode(plan, images(plan, steps), 1, None)
     changes = arrange(pa.Table.from_batches([encoded], ENCODED_SCHEMA), compacted=compacted, safe=True)
     targets: dict[int, TargetPlan] = {plan.target.id: plan.target}
-    shape = Shape(1, 3)
+    shape = BatchShape(1, 3)
     return [s.sql for chunk in merge(changes, targets, shape, safe=True) for s in chunk.statements]
 
 

@@ -15,7 +15,7 @@ from row_batches import Target, encoded
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchPlan, Shape
+from unshard.sync.batch import BatchPlan, BatchShape
 from unshard.sync.merge import Chunk, Statement
 from unshard.sync.pipeline import apply_partitions
 from unshard.sync.split import smaller
@@ -31,7 +31,7 @@ TABLES = {
     "plain": "id INT PRIMARY KEY, v LONGTEXT COLLATE utf8mb4_bin",
     "twice": "id INT PRIMARY KEY, v INT UNIQUE",
 }
-SHAPE = Shape(1, 1000)
+SHAPE = BatchShape(1, 1000)
 CACHE_BYTES, PACKET_BYTES = 16384, 65536
 _numbers = itertools.count(20_000)
 

@@ -9,15 +9,15 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.sync.batch import TablePlan, TargetPlan
 from unshard.sync.batch_record import digest
-from unshard.sync.follow import Rows, coalesced
+from unshard.sync.follow import TransactionRows, coalesced
 
 FILE = "b.000001"
 T, U = TableName("d", "t"), TableName("d", "u")
 
 
-def rows(start: int, end: int, *tables: TableName) -> Rows:
+def rows(start: int, end: int, *tables: TableName) -> TransactionRows:
     extent = Extent(start, end, 1, 2, frozenset(tables), start, end, (str(end),), EndOfData(), unpacked=1)
-    return Rows(Position(FILE, start), Location(Position(FILE, end), str(end)), Path(FILE), True, extent)
+    return TransactionRows(Position(FILE, start), Location(Position(FILE, end), str(end)), Path(FILE), True, extent)
 
 
 def test_stretches_are_read_together() -> None:

@@ -15,10 +15,10 @@ from row_batches import Target, encoded
 from unshard.metrics.events import EVENTS
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchPlan, Shape
-from unshard.sync.ledger import Report
+from unshard.sync.batch import BatchPlan, BatchShape
+from unshard.sync.ledger import LedgerReport
 from unshard.sync.pipeline import apply_partitions
-from unshard.sync.throttle import Limits, Pacer, Throttle
+from unshard.sync.throttle import Pacer, TargetLimits, Throttle
 from unshard.target import writer
 from unshard.target.gate import WAITED
 from unshard.target.writer import KeptWriter
@@ -29,13 +29,13 @@ TABLES = {"a": "id INT PRIMARY KEY", "b": "id INT PRIMARY KEY"}
 
 
 def test_a_batch_alone_has_all_of_it() -> None:
-    with Throttle(Limits(1000, 10)).share() as share:
-        assert share == Limits(1000, 10)
+    with Throttle(TargetLimits(1000, 10)).share() as share:
+        assert share == TargetLimits(1000, 10)
 
 
 def test_who_comes_later_waits_and_then_shares_evenly() -> None:
-    throttle, entered = Throttle(Limits(1000, 10)), Event()
-    found: list[Limits] = []
+    throttle, entered = Throttle(TargetLimits(1000, 10)), Event()
+    found: list[TargetLimits] = []
 
     def later() -> None:
         with throttle.share() as share:
@@ -47,12 +47,12 @@ def test_who_comes_later_waits_and_then_shares_evenly() -> None:
         thread.start()
         assert not entered.wait(0.2)
     thread.join()
-    assert found == [Limits(1000, 10)]
+    assert found == [TargetLimits(1000, 10)]
 
 
 def test_shares_at_the_same_time_never_add_up_to_more() -> None:
-    throttle, lock = Throttle(Limits(1000, 7)), Lock()
-    now: list[Limits] = []
+    throttle, lock = Throttle(TargetLimits(1000, 7)), Lock()
+    now: list[TargetLimits] = []
     most: list[tuple[float, int]] = []
 
     def source(_: int) -> None:
@@ -73,10 +73,10 @@ def test_shares_at_the_same_time_never_add_up_to_more() -> None:
 
 
 def test_without_limits_nothing_comes_between() -> None:
-    def run(plan: BatchPlan) -> list[Report]:
+    def run(plan: BatchPlan) -> list[LedgerReport]:
         return []
 
-    assert Throttle(Limits()).around(run) is run
+    assert Throttle(TargetLimits()).around(run) is run
 
 
 def test_a_pacer_makes_up_for_the_time_that_writing_took() -> None:
@@ -108,7 +108,7 @@ def seconds_of(place: Target, throttle: Throttle, rows: int) -> float:
     def write(table: str) -> None:
         changes = [RowChange(TableName("throttled", table), Op.INSERT, after=(n,)) for n in range(rows)]
 
-        def run(plan: BatchPlan) -> list[Report]:
+        def run(plan: BatchPlan) -> list[LedgerReport]:
             for share in range(plan.shares):
                 apply_partitions(plan, encoded(plan, changes), dict.fromkeys(plan.partitions_of(share), 0))
             return []
@@ -118,7 +118,7 @@ def seconds_of(place: Target, throttle: Throttle, rows: int) -> float:
 
     for table in TABLES:
         place.fill(table, [])
-    plan = place.batch(Shape(4, 50))
+    plan = place.batch(BatchShape(4, 50))
     begun = time.monotonic()
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(write, TABLES))
@@ -127,12 +127,12 @@ def seconds_of(place: Target, throttle: Throttle, rows: int) -> float:
 
 @pytest.mark.server
 def test_the_rate_of_two_sources_together_is_held(place: Target) -> None:
-    seconds = seconds_of(place, Throttle(Limits(1000)), 600)
+    seconds = seconds_of(place, Throttle(TargetLimits(1000)), 600)
     assert len(place.rows("a")) == len(place.rows("b")) == 600
     assert seconds >= 1200 / 1000
     waited = EVENTS.values(WAITED)
     assert waited
-    seconds_of(place, Throttle(Limits()), 600)
+    seconds_of(place, Throttle(TargetLimits()), 600)
     assert EVENTS.values(WAITED) == waited, "without a limit nothing is waited for"
 
 
@@ -163,7 +163,7 @@ class Counted(dict[KeptWriter, Any]):
 @pytest.mark.server
 def test_the_connections_are_never_more(place: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     place.server.run("CREATE USER throttled@'%'", "GRANT ALL ON *.* TO throttled@'%'")
-    plan = place.batch(Shape(8, 20))
+    plan = place.batch(BatchShape(8, 20))
     plan = replace(plan, target=replace(plan.target, user="throttled", password=""), connections=2)
     changes = [RowChange(TableName("throttled", "a"), Op.INSERT, after=(n,)) for n in range(2000)]
     place.fill("a", [])

@@ -14,14 +14,14 @@ from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan, Shape, TablePlan
+from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
 from unshard.sync.plan import Planner
 from unshard.sync.tables import plan_target
 from unshard.target.meta import MetaTables
 
 COLUMNS = (Column("id", "int", "int(11)", nullable=False), Column("n", "int", "int(11)"))
 KEYS = (Index("PRIMARY", ("id",), (0,), unique=True), Index("n", ("n",), (0,), unique=True))
-PLANNER = Planner("s", MetaTables("m", "t"), Endpoint("h", 1, "u"), Shape(16, 100, slice_bytes=64 << 20), 9)
+PLANNER = Planner("s", MetaTables("m", "t"), Endpoint("h", 1, "u"), BatchShape(16, 100, slice_bytes=64 << 20), 9)
 
 
 def table_plan(keys: int) -> TablePlan:
@@ -70,7 +70,7 @@ def test_safe_mode_keeps_tied_tables_in_order_and_refuses_families(monkeypatch: 
 
 
 def test_without_multiple_rows_an_explained_update_is_one() -> None:
-    written = list(example_statements(table_plan(1), Shape(16, 100, multiple_rows=False), safe=False))
+    written = list(example_statements(table_plan(1), BatchShape(16, 100, multiple_rows=False), safe=False))
     assert [one.sql for one in written] == [
         "INSERT INTO `d`.`t` (`id`,`n`) VALUES (1,1)",
         "UPDATE `d`.`t` SET `id`=1,`n`=2 WHERE `id` IN (1) LIMIT 1",

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from unshard.mysql.connection import Endpoint, connect
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture
-def gate(target_server: MariadbServer, schema: str) -> Gate:
-    gate = Gate(schema, 1000, 2)
+def gate(target_server: MariadbServer, schema: str) -> RateLimiter:
+    gate = RateLimiter(schema, 1000, 2)
     connection = connect(target_server.endpoint, "target")
     gate.create(connection)
     connection.close()
     return gate
 
 
-def _write(gate: Gate, endpoint: Endpoint, times: int) -> list[tuple[float, float]]:
+def _write(gate: RateLimiter, endpoint: Endpoint, times: int) -> list[tuple[float, float]]:
     """Transactions of 50 rows and 20 ms; when each was open."""
     connection = connect(endpoint, "target")
 
@@ -38,7 +38,7 @@ def _write(gate: Gate, endpoint: Endpoint, times: int) -> list[tuple[float, floa
     return [gate.through(connection, transaction, lambda _: 50) for _ in range(times)]
 
 
-def test_processes_share_rows_and_connections(gate: Gate, target_server: MariadbServer) -> None:
+def test_processes_share_rows_and_connections(gate: RateLimiter, target_server: MariadbServer) -> None:
     begun = time.time()
     with get_context("spawn").Pool(4) as pool:
         pool.starmap(_write, [(gate, target_server.endpoint, 1)] * 4)  # they are up
@@ -53,7 +53,7 @@ def test_processes_share_rows_and_connections(gate: Gate, target_server: Mariadb
     assert most <= 2  # that two at once may be is what the next test begins with
 
 
-def _hold(gate: Gate, endpoint: Endpoint, mark: Path) -> None:
+def _hold(gate: RateLimiter, endpoint: Endpoint, mark: Path) -> None:
     connection = connect(endpoint, "target")
 
     def wait(_: Any) -> None:
@@ -63,7 +63,7 @@ def _hold(gate: Gate, endpoint: Endpoint, mark: Path) -> None:
     gate.through(connection, wait, lambda _: 0)
 
 
-def test_what_a_dead_process_held_is_free(gate: Gate, target_server: MariadbServer, tmp_path: Path) -> None:
+def test_what_a_dead_process_held_is_free(gate: RateLimiter, target_server: MariadbServer, tmp_path: Path) -> None:
     context = get_context("spawn")
     work = [(gate, target_server.endpoint, tmp_path / str(number)) for number in (1, 2)]
     holders = [context.Process(target=_hold, args=one, daemon=True) for one in work]
@@ -82,11 +82,11 @@ def test_what_a_dead_process_held_is_free(gate: Gate, target_server: MariadbServ
         process.join()
 
 
-def test_an_idle_time_is_not_made_up_for(gate: Gate, target_server: MariadbServer) -> None:
+def test_an_idle_time_is_not_made_up_for(gate: RateLimiter, target_server: MariadbServer) -> None:
     connection = connect(target_server.endpoint, "target")
     begun = time.monotonic()
     for due in (0.75, 1.75):  # what is left of it once it is told: time goes on
         told = gate.pay(connection, 1000)
         assert due - (time.monotonic() - begun) <= told <= due
     connection.close()
-    assert Gate(gate.schema).pay(None, 1000) == 0.0
+    assert RateLimiter(gate.schema).pay(None, 1000) == 0.0

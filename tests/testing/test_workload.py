@@ -8,14 +8,14 @@ from unshard.model.table import TableName
 from unshard.testing.binlog_count import count_by_key, exactly_once, moved, row_events
 from unshard.testing.compare import compare
 from unshard.testing.servers import MariadbServer
-from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, Shape
+from unshard.testing.shapes import SHAPES, SYSBENCH, TYPES, TableShape
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = pytest.mark.server
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_every_shape_survives_all_kinds_of_work(source_server: MariadbServer, schema: str, shape: Shape) -> None:
+def test_every_shape_survives_all_kinds_of_work(source_server: MariadbServer, schema: str, shape: TableShape) -> None:
     work = Workload(source_server, WorkPlan(schema, shape, schemas=2, tables=2, large_rows=40, seed=3))
     work.create()
     work.fill(30)

@@ -9,14 +9,14 @@ import pytest
 from asides import Aside
 from task_runs import wait_until
 from unshard.mysql.connection import connect
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server
 
 
 def test_the_row_of_the_limits_is_being_made_by_another_process(tidb: TidbServer, schema: str) -> None:
-    gate = Gate(schema)
+    gate = RateLimiter(schema)
 
     def create(_: Aside) -> None:
         with closing(connect(tidb.endpoint, "target")) as own:

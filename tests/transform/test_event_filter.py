@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from unshard.config.event_names import Event
+from unshard.config.event_names import EventName
 from unshard.config.rules import FilterRule
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
@@ -26,7 +26,7 @@ def deciding(name: str, event: str, *patterns: str) -> str | None:
     for text in patterns:
         schema, _, table = text.partition(".")
         rules[text] = rule(schema, table or None, [event])
-    found = EventFilter(rules).judge(TableName(*name.split(".")), Event(event))
+    found = EventFilter(rules).judge(TableName(*name.split(".")), EventName(event))
     return found.rule.removeprefix("filters.") if found else None
 
 
@@ -57,8 +57,8 @@ def test_rules_are_asked_in_dms_order(name: str, patterns: tuple[str, ...], firs
 
 
 NAME = TableName("a", "t")
-DROP = Event("drop table")
-DELETE = Event("delete")
+DROP = EventName("drop table")
+DELETE = EventName("delete")
 SQL = "DROP TABLE `t` /* Archive */"
 
 
@@ -90,7 +90,7 @@ SQL = "DROP TABLE `t` /* Archive */"
     ids=str,
 )
 def test_the_first_rule_that_decides_counts(
-    rules: list[FilterRule], event: Event | None, sql: str, action: str | None
+    rules: list[FilterRule], event: EventName | None, sql: str, action: str | None
 ) -> None:
     found = EventFilter({str(place): one for place, one in enumerate(rules)}).judge(NAME, event, sql)
     assert (found.action if found else None) == action
@@ -102,18 +102,18 @@ def test_a_verdict_says_its_rules_action_and_what_of_it_decides() -> None:
     assert found.concerning(TableName("a", "t")) == ("filters.no", "filters.only")
     assert found.concerning(TableName("a", "u")) == ("filters.no",)
 
-    def said(event: Event, sql: str = "") -> tuple[str, ...] | None:
+    def said(event: EventName, sql: str = "") -> tuple[str, ...] | None:
         verdict = found.judge(TableName("a", "t"), event, sql)
         return (verdict.action, verdict.rule, verdict.says, verdict.by) if verdict else None
 
     assert said(DELETE) == ("Ignore", "filters.no", "Ignore", "events")
-    assert said(Event("drop table"), "WEIRD") == ("Ignore", "filters.no", "Ignore", "sql-pattern")
-    assert said(Event("drop table"), "plain") == ("Ignore", "filters.only", "Do", "sql-pattern")
-    assert said(Event("drop table"), "nice") is None
+    assert said(EventName("drop table"), "WEIRD") == ("Ignore", "filters.no", "Ignore", "sql-pattern")
+    assert said(EventName("drop table"), "plain") == ("Ignore", "filters.only", "Do", "sql-pattern")
+    assert said(EventName("drop table"), "nice") is None
 
 
 def test_a_statement_on_a_schema_has_no_table() -> None:
-    schema, drop = TableName("a", ""), Event("drop database")
+    schema, drop = TableName("a", ""), EventName("drop database")
     assert EventFilter({"f": rule("a", None, ["drop database"])}).judge(schema, drop) == Verdict("Ignore", "filters.f")
     assert EventFilter({"f": rule("a", "*", ["drop database"])}).judge(schema, drop) is not None
     assert EventFilter({"f": rule("a", "t*", ["drop database"])}).judge(schema, drop) is None

@@ -17,7 +17,7 @@ from unshard.errors import RelayError
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import session
 from unshard.mysql.flavour import identify
-from unshard.relay.purge import Limits
+from unshard.relay.purge import PurgeLimits
 from unshard.testing.servers import MariadbServer
 from unshard.worker.purging import Followers, Purger
 from unshard.worker.shared_relay import RelayReader, SharedRelay
@@ -222,7 +222,7 @@ def test_who_joins_while_files_are_deleted_finds_what_is_left_and_fetches_the_re
         assert go_on.wait(60)
 
     monkeypatch.setattr("unshard.relay.purge.reach", held)
-    limits = Limits(before=newest(source_server).file)
+    limits = PurgeLimits(before=newest(source_server).file)
     late = relay.reader(Location(second), uuid(source_server))
 
     def join() -> str:

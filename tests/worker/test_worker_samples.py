@@ -13,17 +13,17 @@ from unshard.errors import RelayError, SyncError
 from unshard.log import fields
 from unshard.metrics import Sample, exposition
 from unshard.metrics import events as events_of_process
-from unshard.metrics.events import Events
+from unshard.metrics.events import EventCounters
 from unshard.metrics.exits import count_exit, count_operation, count_relay_exit
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
-from unshard.relay.unit import RelayStatus
-from unshard.sync.status import SyncStatus, Waiting
+from unshard.relay.unit import RelayUnitStatus
+from unshard.sync.status import SyncReading, WaitingDdl
 from unshard.worker.metrics import RelaySeen, SubtaskSeen, worker_samples
 from unshard.worker.status import SubtaskStatus
 
 OWN = {"task": "t", "source_id": "s"}
-SYNC = SyncStatus(
+SYNC = SyncReading(
     location=Location(Position("b.000012", 345)),
     rows=0,
     rows_per_second=0,
@@ -37,8 +37,8 @@ SYNC = SyncStatus(
 RUNNING = SubtaskSeen("t", "s", Stage.RUNNING, SubtaskStatus("s", "sync", sync=SYNC))
 
 
-def told(*seen: SubtaskSeen, relays: tuple[RelaySeen, ...] = (), events: Events | None = None) -> list[Sample]:
-    found = list(worker_samples("w", seen, relays, events or Events()))
+def told(*seen: SubtaskSeen, relays: tuple[RelaySeen, ...] = (), events: EventCounters | None = None) -> list[Sample]:
+    found = list(worker_samples("w", seen, relays, events or EventCounters()))
     assert exposition(found)
     return found
 
@@ -88,7 +88,7 @@ def test_the_remaining_time_is_told_while_something_moves(backlog: int, pace: fl
 
 
 def test_places_of_all_that_is_known() -> None:
-    relay = RelayStatus("Running", "2a-4.000003", Location(Position("b.000013", 9)), 0, 77, 2, None, None)
+    relay = RelayUnitStatus("Running", "2a-4.000003", Location(Position("b.000013", 9)), 0, 77, 2, None, None)
     seen = told(RUNNING, relays=(RelaySeen("s", relay, Path("/nowhere")),))
     assert value(seen, "dm_syncer_binlog_file", node="syncer") == 12
     assert value(seen, "dm_syncer_binlog_pos", node="syncer") == 345
@@ -112,7 +112,7 @@ def test_a_copy_tells_its_unit_s_progress() -> None:
 
 
 def test_sharding_ddl_that_waits() -> None:
-    seen = told(syncing(waiting={"d.t": Waiting(("d.t1", "d.t2"), 100.0), "d.u": Waiting((), 0.0, overdue=True)}))
+    seen = told(syncing(waiting={"d.t": WaitingDdl(("d.t1", "d.t2"), 100.0), "d.u": WaitingDdl((), 0.0, overdue=True)}))
     assert value(seen, "dm_syncer_shard_lock_resolving") == 1
     assert value(seen, "dm_syncer_unsynced_table_number", table="d.t") == 2
     assert value(seen, "unshard_shard_lock_age_seconds", table="d.t") == 100
@@ -122,11 +122,11 @@ def test_sharding_ddl_that_waits() -> None:
 
 
 def test_ends_by_error_are_counted_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = Events()
+    events = EventCounters()
     for module in (events_of_process, "unshard.metrics.exits"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.EVENTS", events)
-    relay = RelayStatus("Paused", "", None, 0, 0, 0, None, None)
+    relay = RelayUnitStatus("Paused", "", None, 0, 0, 0, None, None)
     relays = (RelaySeen("s", relay, Path("/nowhere")),)
     before = told(RUNNING, relays=relays, events=events)
 

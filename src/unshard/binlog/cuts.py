@@ -8,7 +8,7 @@ from mmap import mmap
 
 from unshard.binlog.events import KIND_TABLE
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
-from unshard.binlog.payload import PAYLOAD, Part, Payload
+from unshard.binlog.payload import PAYLOAD, Payload, PayloadPart
 from unshard.kernels.split import boundaries
 from unshard.kernels.split import slices as cuts
 
@@ -36,7 +36,7 @@ class Slice:
     start: int
     end: int
     maps: tuple[int, ...] = ()
-    part: Part | None = None
+    part: PayloadPart | None = None
 
 
 def slices(data: Data, start: int, end: int, size: int, *, checksum: bool) -> Iterator[Slice]:

@@ -14,7 +14,7 @@ REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class EventType:
     """One event code. `kind` is a key of the kernel's `KINDS`; `reason` and `remedy` are set where it is refused."""
 
     code: int
@@ -36,73 +36,73 @@ _DAMAGED = (
 )
 _INCIDENT = "the server says that changes are missing from its binlog here"
 
-EVENTS: tuple[Event, ...] = (
-    Event(1, "START_V3", reason=_OLD, remedy=_UPGRADE),
-    Event(2, "QUERY", "query"),
-    Event(3, "STOP", "stop"),
-    Event(4, "ROTATE", "rotate"),
-    Event(5, "INTVAR", "context"),
-    Event(6, "LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(7, "SLAVE", reason=_OLD, remedy=_UPGRADE),
-    Event(8, "CREATE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(9, "APPEND_BLOCK", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(10, "EXEC_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(11, "DELETE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(12, "NEW_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(13, "RAND", "context"),
-    Event(14, "USER_VAR", "context"),
-    Event(15, "FORMAT_DESCRIPTION", "between_groups"),
-    Event(16, "XID", "xid"),
-    Event(17, "BEGIN_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(18, "EXECUTE_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
-    Event(19, "TABLE_MAP", "table_map"),
-    Event(20, "WRITE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
-    Event(21, "UPDATE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
-    Event(22, "DELETE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
-    Event(23, "WRITE_ROWS_V1", "rows"),
-    Event(24, "UPDATE_ROWS_V1", "rows"),
-    Event(25, "DELETE_ROWS_V1", "rows"),
-    Event(26, "INCIDENT", reason=_INCIDENT, remedy="find the cause in the source's error log, then dump again"),
-    Event(27, "HEARTBEAT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
-    Event(28, "IGNORABLE", "ignorable"),
-    Event(29, "ROWS_QUERY", "note"),
-    Event(30, "WRITE_ROWS_V2", "rows"),
-    Event(31, "UPDATE_ROWS_V2", "rows"),
-    Event(32, "DELETE_ROWS_V2", "rows"),
-    Event(33, "GTID", "mysql_gtid"),
-    Event(34, "ANONYMOUS_GTID", "anonymous_gtid"),
-    Event(35, "PREVIOUS_GTIDS", "between_groups"),
-    Event(36, "TRANSACTION_CONTEXT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
-    Event(37, "VIEW_CHANGE", "note"),
-    Event(38, "XA_PREPARE", "xa_prepare"),
-    Event(39, "PARTIAL_UPDATE_ROWS", "rows"),
-    Event(40, "TRANSACTION_PAYLOAD", "payload"),
-    Event(41, "HEARTBEAT_V2", reason=_NOT_IN_FILES, remedy=_DAMAGED),
-    Event(42, "GTID_TAGGED", "tagged_gtid"),
-    Event(160, "ANNOTATE_ROWS", "note"),
-    Event(161, "BINLOG_CHECKPOINT", "between_groups"),
-    Event(162, "MARIADB_GTID", "mariadb_gtid"),
-    Event(163, "GTID_LIST", "between_groups"),
-    Event(164, "START_ENCRYPTION", reason="the rest of the file is encrypted",
+EVENTS: tuple[EventType, ...] = (
+    EventType(1, "START_V3", reason=_OLD, remedy=_UPGRADE),
+    EventType(2, "QUERY", "query"),
+    EventType(3, "STOP", "stop"),
+    EventType(4, "ROTATE", "rotate"),
+    EventType(5, "INTVAR", "context"),
+    EventType(6, "LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(7, "SLAVE", reason=_OLD, remedy=_UPGRADE),
+    EventType(8, "CREATE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(9, "APPEND_BLOCK", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(10, "EXEC_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(11, "DELETE_FILE", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(12, "NEW_LOAD", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(13, "RAND", "context"),
+    EventType(14, "USER_VAR", "context"),
+    EventType(15, "FORMAT_DESCRIPTION", "between_groups"),
+    EventType(16, "XID", "xid"),
+    EventType(17, "BEGIN_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(18, "EXECUTE_LOAD_QUERY", reason=_STATEMENT, remedy=_ROW_FORMAT),
+    EventType(19, "TABLE_MAP", "table_map"),
+    EventType(20, "WRITE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    EventType(21, "UPDATE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    EventType(22, "DELETE_ROWS_V0", reason=_OLD, remedy=_UPGRADE),
+    EventType(23, "WRITE_ROWS_V1", "rows"),
+    EventType(24, "UPDATE_ROWS_V1", "rows"),
+    EventType(25, "DELETE_ROWS_V1", "rows"),
+    EventType(26, "INCIDENT", reason=_INCIDENT, remedy="find the cause in the source's error log, then dump again"),
+    EventType(27, "HEARTBEAT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    EventType(28, "IGNORABLE", "ignorable"),
+    EventType(29, "ROWS_QUERY", "note"),
+    EventType(30, "WRITE_ROWS_V2", "rows"),
+    EventType(31, "UPDATE_ROWS_V2", "rows"),
+    EventType(32, "DELETE_ROWS_V2", "rows"),
+    EventType(33, "GTID", "mysql_gtid"),
+    EventType(34, "ANONYMOUS_GTID", "anonymous_gtid"),
+    EventType(35, "PREVIOUS_GTIDS", "between_groups"),
+    EventType(36, "TRANSACTION_CONTEXT", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    EventType(37, "VIEW_CHANGE", "note"),
+    EventType(38, "XA_PREPARE", "xa_prepare"),
+    EventType(39, "PARTIAL_UPDATE_ROWS", "rows"),
+    EventType(40, "TRANSACTION_PAYLOAD", "payload"),
+    EventType(41, "HEARTBEAT_V2", reason=_NOT_IN_FILES, remedy=_DAMAGED),
+    EventType(42, "GTID_TAGGED", "tagged_gtid"),
+    EventType(160, "ANNOTATE_ROWS", "note"),
+    EventType(161, "BINLOG_CHECKPOINT", "between_groups"),
+    EventType(162, "MARIADB_GTID", "mariadb_gtid"),
+    EventType(163, "GTID_LIST", "between_groups"),
+    EventType(164, "START_ENCRYPTION", reason="the rest of the file is encrypted",
           remedy="set encrypt_binlog=OFF on the source, and start from the binlog file after that"),
-    Event(165, "QUERY_COMPRESSED", "query"),
-    Event(166, "WRITE_ROWS_COMPRESSED_V1", "rows"),
-    Event(167, "UPDATE_ROWS_COMPRESSED_V1", "rows"),
-    Event(168, "DELETE_ROWS_COMPRESSED_V1", "rows"),
-    Event(169, "WRITE_ROWS_COMPRESSED", "rows"),
-    Event(170, "UPDATE_ROWS_COMPRESSED", "rows"),
-    Event(171, "DELETE_ROWS_COMPRESSED", "rows"),
+    EventType(165, "QUERY_COMPRESSED", "query"),
+    EventType(166, "WRITE_ROWS_COMPRESSED_V1", "rows"),
+    EventType(167, "UPDATE_ROWS_COMPRESSED_V1", "rows"),
+    EventType(168, "DELETE_ROWS_COMPRESSED_V1", "rows"),
+    EventType(169, "WRITE_ROWS_COMPRESSED", "rows"),
+    EventType(170, "UPDATE_ROWS_COMPRESSED", "rows"),
+    EventType(171, "DELETE_ROWS_COMPRESSED", "rows"),
 )  # fmt: skip
 
-BY_CODE: dict[int, Event] = {event.code: event for event in EVENTS}
+BY_CODE: dict[int, EventType] = {event.code: event for event in EVENTS}
 
 KIND_TABLE = bytes(KINDS[BY_CODE[code].kind if code in BY_CODE else REFUSED] for code in range(256))
 """What the kernels go by: the kind of each of the 256 codes."""
 
 
-def event_of(code: int) -> Event:
+def event_of(code: int) -> EventType:
     """The row of a code, or one that says it is unknown."""
-    return BY_CODE.get(code) or Event(
+    return BY_CODE.get(code) or EventType(
         code,
         f"event of unknown code {code}",
         reason="no event of this code is known, so what it changes can't be told",

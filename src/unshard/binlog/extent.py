@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unshard.binlog.query import Query
-from unshard.binlog.xa import Completed, Prepared
+from unshard.binlog.query import QueryEvent
+from unshard.binlog.xa import Completed, PreparedStop
 from unshard.model.table import TableName
 
 
@@ -28,7 +28,7 @@ class Rotate:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class PlainStatement:
     """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
 
     `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
@@ -36,7 +36,7 @@ class Statement:
     with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
     """
 
-    query: Query
+    query: QueryEvent
     start: int
     at: int
     end: int
@@ -66,7 +66,7 @@ class Statement:
         return self.query.foreign_key_checks
 
 
-Stop = EndOfData | BudgetReached | Rotate | Statement | Prepared | Completed
+Stop = EndOfData | BudgetReached | Rotate | PlainStatement | PreparedStop | Completed
 
 
 @dataclass(frozen=True, slots=True)

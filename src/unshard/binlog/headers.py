@@ -24,7 +24,7 @@ _PLACED_ELSEWHERE = 0x20 | 0x40  # artificial, or written by a relay: log_pos is
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class EventHeader:
     """One event: `offset` to `end` are its bytes in the file, header and checksum included; `timestamp` is unix.
 
     `position` is the end that the event itself names: of its place in the file it was first written to, 0 for none.
@@ -52,7 +52,7 @@ class Header:
 
 def headers(
     data: Data, size: int, *, checksum: bool, where: Where, verify_from: int = 0, first: int = FIRST_OFFSET
-) -> Iterator[Header]:
+) -> Iterator[EventHeader]:
     """The events of `data[:size]` from the one at `first` on, up to the last that is whole.
 
     Checksums are verified from `verify_from` on, so that damage before it can be passed over. A server's relay log
@@ -63,7 +63,7 @@ def headers(
     trailer = CHECKSUM_LENGTH if checksum else 0
     while at + HEADER_LENGTH <= size:
         timestamp, code, server_id, length, position, flags = unpack_from("<IBIIIH", data, at)
-        header = Header(at, timestamp, code, server_id, length, position, flags, trailer)
+        header = EventHeader(at, timestamp, code, server_id, length, position, flags, trailer)
         if length < HEADER_LENGTH + trailer:
             raise malformed(header, where, f"its length {length} can't be")
         if header.end > size:
@@ -79,17 +79,17 @@ def headers(
         at = header.end
 
 
-def malformed(header: Header, where: Where, cause: str) -> BinlogError:
+def malformed(header: EventHeader, where: Where, cause: str) -> BinlogError:
     return BinlogError("BINLOG-002", place(header, where), cause, {"event": event_of(header.code).name})
 
 
-def place(header: Header, where: Where) -> Where:
+def place(header: EventHeader, where: Where) -> Where:
     """`where` with the position of the event."""
     file = PurePath(where.file).name if where.file else "binlog"
     return replace(where, position=f"{file}:{header.offset}")
 
 
-def _intact(data: Data, header: Header) -> bool:
+def _intact(data: Data, header: EventHeader) -> bool:
     with memoryview(data) as view, view[header.offset : header.end - CHECKSUM_LENGTH] as summed:
         stored: int = unpack_from("<I", data, header.end - CHECKSUM_LENGTH)[0]
         return zlib.crc32(summed) == stored

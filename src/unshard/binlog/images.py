@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowChanges:
     """The changes of one row event. `as_text`: bytes of unknown charset are shown as text where they are UTF-8."""
 
     table: Table

@@ -12,13 +12,13 @@ from mmap import mmap
 from pathlib import PurePath
 from struct import unpack_from
 
-from unshard.binlog.events import KIND_TABLE, Event, event_of
-from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate, Statement, Stop
+from unshard.binlog.events import KIND_TABLE, EventType, event_of
+from unshard.binlog.extent import BudgetReached, EndOfData, Extent, PlainStatement, Rotate, Stop
 from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
-from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
-from unshard.binlog.xa import Completed, Prepared, read_prepare, read_statement
+from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query
+from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
 from unshard.model.position import FIRST_OFFSET
@@ -159,7 +159,7 @@ class _Walk:
             inner.scanner.go_on(piece)
             found = inner.extent()
         stop = found.stop
-        if isinstance(stop, Prepared) and not found.transactions and stop.end == len(inner.data):
+        if isinstance(stop, PreparedStop) and not found.transactions and stop.end == len(inner.data):
             return self._packed_prepare(replace(stop, unpacked=size))
         whole = found.end == len(inner.data) and found.transactions == 1 and not found.gtids
         if not whole or stop != BudgetReached():
@@ -167,7 +167,7 @@ class _Walk:
         self.scanner.take_group(inner.scanner, size)
         return None
 
-    def _packed_prepare(self, packed: Prepared) -> Extent:
+    def _packed_prepare(self, packed: PreparedStop) -> Extent:
         """An XA transaction whose first part was packed, as a whole: one stop, where the payload stands."""
         scanner = self.scanner
         if scanner.transactions:
@@ -194,25 +194,25 @@ class _Walk:
         except Damaged as error:
             raise self._error("BINLOG-002", str(error), event="QUERY") from error
         kind = classify(query.sql)
-        if kind is Kind.CHANGE:
+        if kind is QueryKind.CHANGE:
             raise self._error("BINLOG-005", statement=query.sql[:200])
-        if kind is Kind.XA:
+        if kind is QueryKind.XA:
             return self._xa(query)
-        if kind is Kind.STATEMENT:
+        if kind is QueryKind.STATEMENT:
             return self._statement(query)
-        if kind is Kind.BEGIN:
+        if kind is QueryKind.BEGIN:
             if scanner.group_rows:
                 raise self._fault("unexpected")
             scanner.open_group()
-        elif kind is Kind.NOISE:
+        elif kind is QueryKind.NOISE:
             self._pass_over()
         elif not scanner.in_group:
             raise self._fault("unexpected")
-        elif kind is Kind.ROLLBACK:
+        elif kind is QueryKind.ROLLBACK:
             return self._rollback()
-        elif kind is Kind.ROLLBACK_TO and scanner.group_rows:
+        elif kind is QueryKind.ROLLBACK_TO and scanner.group_rows:
             raise self._error("BINLOG-007", query.sql)
-        elif kind is Kind.COMMIT:
+        elif kind is QueryKind.COMMIT:
             scanner.close_group()
         else:
             scanner.skip()
@@ -241,7 +241,7 @@ class _Walk:
             scanner.close_group()
         return self._extent(BudgetReached())
 
-    def _statement(self, query: Query) -> Extent | None:
+    def _statement(self, query: QueryEvent) -> Extent | None:
         scanner = self.scanner
         if scanner.group_rows:
             raise self._fault("unexpected")
@@ -250,7 +250,7 @@ class _Walk:
             scanner.close_group()  # a two-phase ALTER comes again when it is complete
             return None
         (flags,) = unpack_from("<H", self.data, scanner.offset + 17)
-        stop = Statement(
+        stop = PlainStatement(
             query=query,
             start=start,
             at=scanner.offset,
@@ -275,7 +275,7 @@ class _Walk:
         if scanner.transactions:
             return self._extent(BudgetReached())
         return self._extent(
-            Prepared(
+            PreparedStop(
                 xid=xid,
                 start=scanner.group_start,
                 end=self._after(),
@@ -288,7 +288,7 @@ class _Walk:
             )
         )
 
-    def _xa(self, query: Query) -> Extent | None:
+    def _xa(self, query: QueryEvent) -> Extent | None:
         scanner = self.scanner
         found = read_statement(query.sql)
         if found is None:
@@ -334,7 +334,7 @@ class _Walk:
         }[reason]
         return self._error("BINLOG-002", cause, event=event.name)
 
-    def _refused(self, event: Event) -> BinlogError:
+    def _refused(self, event: EventType) -> BinlogError:
         return self._error("BINLOG-004", event.reason, event=event.name, remedy=event.remedy)
 
     def _error(self, code: str, cause: str = "", **values: str) -> BinlogError:

@@ -15,10 +15,10 @@ from unshard.binlog.contents import Facts, facts
 from unshard.binlog.described import describe_table, undescribed
 from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import HEADER_LENGTH
-from unshard.binlog.headers import Header, headers, malformed, place
-from unshard.binlog.images import Rows
+from unshard.binlog.headers import EventHeader, headers, malformed, place
+from unshard.binlog.images import RowChanges
 from unshard.binlog.payload import NotUnpackedError, unpack
-from unshard.binlog.query import Damaged, Kind, Query, classify, read_query
+from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
@@ -32,12 +32,12 @@ _VERSION = 2 + 50  # of the body of FORMAT_DESCRIPTION: up to the end of the ser
 _KNOWN_MAPS = 4096  # different TABLE_MAPs whose structures are kept
 
 Named = tuple[tuple[str, ...], tuple[TableName, ...]]
-Naming = Callable[[Query], Named]
+Naming = Callable[[QueryEvent], Named]
 """Gives DM's names for a statement and the tables that it is on (with an empty table name: a whole schema)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ListingNote:
     """A line for the reader that is no event."""
 
     text: str
@@ -53,20 +53,20 @@ class Shown:
     payload that the event was packed in; its own offset is then that in the unpacked bytes.
     """
 
-    header: Header
+    header: EventHeader
     name: str
     gtid: str = ""
     dm: tuple[str, ...] = ()
     facts: Facts = field(default_factory=dict)
     tables: tuple[TableName, ...] = ()
-    rows: Rows | None = None
+    rows: RowChanges | None = None
     problem: BinlogError | None = None
     remark: str = ""
     within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ListingRange:
     """What is listed: events from `start` on (any byte), up to the first at or behind `stop`, of one table."""
 
     start: int = 0
@@ -75,8 +75,8 @@ class Choice:
 
 
 def list_events(
-    data: bytes | mmap, size: int, *, checksum: bool, where: Where, choice: Choice, naming: Naming, growing: bool
-) -> Iterator[Shown | Note]:
+    data: bytes | mmap, size: int, *, checksum: bool, where: Where, choice: ListingRange, naming: Naming, growing: bool
+) -> Iterator[Shown | ListingNote]:
     """The chosen events of `data[:size]`, a binlog file, in order.
 
     With `choice.table` an event is listed if it concerns the table, and with it what frames its transaction. A file
@@ -98,27 +98,27 @@ def list_events(
             reading.pass_over(header)
             if header.end > choice.start:
                 name = event_of(header.code).name
-                yield Note(f"{choice.start} is within the {name} event at {header.offset}: from {header.end} on")
+                yield ListingNote(f"{choice.start} is within the {name} event at {header.offset}: from {header.end} on")
             continue
         if header.moved and not moved:
             moved = True
-            yield Note(
+            yield ListingNote(
                 f"events name other places than their own from {header.offset} on: a server's relay log has them"
             )
         for item in reading.read(header, choice.table):
             yield from frame.let_through(item)
     if end and end < choice.start:
-        yield Note(f"the file has no event at {choice.start} or after: it ends at {end}")
+        yield ListingNote(f"the file has no event at {choice.start} or after: it ends at {end}")
     if end < size:
         yield _cut(end, size, where, growing)
 
 
-def _cut(end: int, size: int, where: Where, growing: bool) -> Note:
+def _cut(end: int, size: int, where: Where, growing: bool) -> ListingNote:
     cause = f"the last whole event ends at {end}, {size - end} bytes follow"
     if not growing:
         file = PurePath(where.file).name if where.file else "binlog"
         raise BinlogError("BINLOG-050", replace(where, position=f"{file}:{end}"), cause)
-    return Note(f"{cause}: of an event that is being written, or that a crash cut off")
+    return ListingNote(f"{cause}: of an event that is being written, or that a crash cut off")
 
 
 def concerns(item: Shown, table: TableName) -> bool:
@@ -134,8 +134,8 @@ class _Frame:
     held: list[Shown] = field(default_factory=list)
     within: bool = False
 
-    def let_through(self, item: Shown | Note) -> Iterator[Shown | Note]:
-        if self.table is None or isinstance(item, Note):
+    def let_through(self, item: Shown | ListingNote) -> Iterator[Shown | ListingNote]:
+        if self.table is None or isinstance(item, ListingNote):
             yield item
             return
         kind = event_of(item.header.code).kind
@@ -179,7 +179,7 @@ class _Reading:
     packed: bool = False
     mariadb: bool = False
 
-    def pass_over(self, header: Header) -> None:
+    def pass_over(self, header: EventHeader) -> None:
         """Keep what later events depend on."""
         kind = event_of(header.code).kind
         if header.code == FORMAT_DESCRIPTION:
@@ -191,7 +191,7 @@ class _Reading:
         elif kind == "between_groups":
             self.gtid = ""
 
-    def read(self, header: Header, only: TableName | None) -> Iterator[Shown | Note]:
+    def read(self, header: EventHeader, only: TableName | None) -> Iterator[Shown | ListingNote]:
         event = event_of(header.code)
         if header.code == FORMAT_DESCRIPTION:
             self._product(header)
@@ -208,7 +208,7 @@ class _Reading:
         else:
             yield self._other(header)
 
-    def _payload(self, header: Header, only: TableName | None) -> Iterator[Shown | Note]:
+    def _payload(self, header: EventHeader, only: TableName | None) -> Iterator[Shown | ListingNote]:
         """The event, then those in it. Table ids end with it."""
         shown = self._other(header)
         here = place(header, self.where)
@@ -224,13 +224,13 @@ class _Reading:
             for each in headers(plain, len(plain), checksum=False, where=self.where, first=0):
                 end = each.end
                 for item in inner.read(each, only):
-                    yield item if isinstance(item, Note) else _within(item, header.offset, here)
+                    yield item if isinstance(item, ListingNote) else _within(item, header.offset, here)
         except BinlogError as error:
             raise BinlogError(error.code, here, error.cause, error.values) from None
         if end < len(plain):
             raise malformed(header, self.where, "what is packed in it ends within an event")
 
-    def _other(self, header: Header) -> Shown:
+    def _other(self, header: EventHeader) -> Shown:
         event = event_of(header.code)
         found = self._facts(header)
         if event.kind.endswith("gtid"):
@@ -242,7 +242,7 @@ class _Reading:
             return replace(shown, remark=event.reason)
         return self._query(shown) if event.kind == "query" else shown
 
-    def _gtid(self, header: Header, found: Facts) -> Facts:
+    def _gtid(self, header: EventHeader, found: Facts) -> Facts:
         if header.code == MARIADB_GTID:
             domain, number = found.pop("domain"), found.pop("number")
             found = {"gtid": f"{domain}-{header.server_id}-{number}", **found}
@@ -253,14 +253,14 @@ class _Reading:
     def _query(self, shown: Shown) -> Shown:
         query = read_query(self._body(shown.header))
         match classify(query.sql):
-            case Kind.STATEMENT:
+            case QueryKind.STATEMENT:
                 names, tables = self.naming(query)
                 return replace(shown, dm=names, tables=tables)
-            case Kind.CHANGE:
+            case QueryKind.CHANGE:
                 return replace(shown, remark="rows were changed by a statement")
         return shown
 
-    def _rows(self, header: Header, only: TableName | None) -> Shown:
+    def _rows(self, header: EventHeader, only: TableName | None) -> Shown:
         event = event_of(header.code)
         shown = Shown(header, event.name, self.gtid, dm=(_DM[event.name.split("_")[0]],))
         mapped = self.mapped.get(self._table_id(header))
@@ -275,7 +275,7 @@ class _Reading:
             where = replace(place(header, self.where), table=error.where.table)
             return replace(shown, problem=BinlogError(error.code, where, error.cause, error.values))
 
-    def _images(self, header: Header, mapped: _Mapped) -> Rows:
+    def _images(self, header: EventHeader, mapped: _Mapped) -> RowChanges:
         """The rows of one event: decoded as a range of its TABLE_MAP and itself, so that memory holds one event."""
         pair = mapped.event + bytes(self.data[header.offset : header.end])
         decoded = decode_range(
@@ -286,14 +286,16 @@ class _Reading:
             wanted=lambda table_map, offset: mapped.table,
             where=self.where,
         )
-        return Rows(mapped.table, tuple(batch for _, batch in decoded), "charsets" in mapped.missing, decoded.partial)
+        return RowChanges(
+            mapped.table, tuple(batch for _, batch in decoded), "charsets" in mapped.missing, decoded.partial
+        )
 
-    def _product(self, header: Header) -> None:
+    def _product(self, header: EventHeader) -> None:
         """Keep which product wrote what follows: a server's relay log has its own format first, then the source's."""
         self.mariadb = b"mariadb" in self._raw(header, _VERSION).lower()
         self.known.clear()
 
-    def _map(self, header: Header) -> _Mapped:
+    def _map(self, header: EventHeader) -> _Mapped:
         body = self._body(header)
         meaning = body[_TABLE_ID:]
         if meaning not in self.known:
@@ -310,36 +312,38 @@ class _Reading:
         self.mapped[int.from_bytes(body[:_TABLE_ID], "little")] = mapped
         return mapped
 
-    def _tell(self, mapped: _Mapped) -> Iterator[Note]:
+    def _tell(self, mapped: _Mapped) -> Iterator[ListingNote]:
         """Once for each thing that the log doesn't say."""
         new = sorted(mapped.missing - self.told)
         if new:
             self.told.update(new)
-            yield Note(f"not logged (binlog_row_metadata isn't FULL): {', '.join(_UNKNOWN[fact] for fact in new)}")
+            yield ListingNote(
+                f"not logged (binlog_row_metadata isn't FULL): {', '.join(_UNKNOWN[fact] for fact in new)}"
+            )
 
-    def _table_id(self, header: Header) -> int:
+    def _table_id(self, header: EventHeader) -> int:
         body = self._raw(header, _TABLE_ID)
         if len(body) < _TABLE_ID:
             raise malformed(header, self.where, "it ends within its table id")
         return int.from_bytes(body, "little")
 
-    def _facts(self, header: Header) -> Facts:
+    def _facts(self, header: EventHeader) -> Facts:
         try:
             return facts(header.code, self._body(header))
         except Damaged as error:
             raise malformed(header, self.where, str(error)) from None
 
-    def _unpacked(self, header: Header) -> bytes:
+    def _unpacked(self, header: EventHeader) -> bytes:
         try:
             return unpack(header.code, self._raw(header))
         except NotUnpackedError as error:
             values = {"event": event_of(header.code).name, **error.values}
             raise BinlogError(error.code, place(header, self.where), str(error), values) from None
 
-    def _body(self, header: Header) -> bytes:
+    def _body(self, header: EventHeader) -> bytes:
         return self._unpacked(header) if header.code == QUERY_COMPRESSED else self._raw(header)
 
-    def _raw(self, header: Header, most: int | None = None) -> bytes:
+    def _raw(self, header: EventHeader, most: int | None = None) -> bytes:
         start = header.offset + HEADER_LENGTH
         end = header.end - header.trailer
         return bytes(self.data[start : end if most is None else min(end, start + most)])

@@ -44,7 +44,7 @@ class Optional:
     dimensions: tuple[int | None, ...] | None = None
 
 
-class Reader:
+class MetadataReader:
     """Reads forward; whatever goes beyond the end raises MalformedTableMap."""
 
     def __init__(self, data: bytes) -> None:
@@ -83,7 +83,7 @@ class Reader:
             raise MalformedTableMap("a name is not UTF-8") from None
 
 
-def read_optional(reader: Reader, types: tuple[int, ...], *, mariadb: bool | None) -> Optional:
+def read_optional(reader: MetadataReader, types: tuple[int, ...], *, mariadb: bool | None) -> Optional:
     """Read the fields up to the end of `reader`.
 
     `types` are the real ones (`real_type`). `mariadb` is whether MariaDB wrote the event; with None the collations are
@@ -95,19 +95,19 @@ def read_optional(reader: Reader, types: tuple[int, ...], *, mariadb: bool | Non
         kind = reader.take(1)[0]
         value = reader.take(reader.packed())
         if kind in fields:
-            found = fields[kind](found, Reader(value), types)
+            found = fields[kind](found, MetadataReader(value), types)
     return found
 
 
-def _unsigned(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _unsigned(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     return replace(found, unsigned=_bits(value, types, NUMERIC))
 
 
-def _visible(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _visible(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     return replace(found, visible=tuple(bool(bit) for bit in _bits(value, types, frozenset(types))))
 
 
-def _bits(value: Reader, types: tuple[int, ...], chosen: frozenset[int]) -> tuple[bool | None, ...]:
+def _bits(value: MetadataReader, types: tuple[int, ...], chosen: frozenset[int]) -> tuple[bool | None, ...]:
     """One bit for each column of the chosen types, the highest bit of the first byte first."""
     count = sum(code in chosen for code in types)
     packed = value.take((count + 7) // 8)
@@ -115,10 +115,10 @@ def _bits(value: Reader, types: tuple[int, ...], chosen: frozenset[int]) -> tupl
     return tuple(next(bits) if code in chosen else None for code in types)
 
 
-def _default_collation(chosen: frozenset[int]) -> Callable[[Optional, Reader, tuple[int, ...]], Optional]:
+def _default_collation(chosen: frozenset[int]) -> Callable[[Optional, MetadataReader, tuple[int, ...]], Optional]:
     """A collation for all columns of the chosen types, then (number among those, collation) where it differs."""
 
-    def read(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+    def read(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
         own = [value.packed()] * sum(code in chosen for code in types)
         while value.left():
             number, collation = value.packed(), value.packed()
@@ -130,8 +130,8 @@ def _default_collation(chosen: frozenset[int]) -> Callable[[Optional, Reader, tu
     return read
 
 
-def _each_collation(chosen: frozenset[int]) -> Callable[[Optional, Reader, tuple[int, ...]], Optional]:
-    def read(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _each_collation(chosen: frozenset[int]) -> Callable[[Optional, MetadataReader, tuple[int, ...]], Optional]:
+    def read(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
         own = [value.packed() for code in types if code in chosen]
         return _with_collations(found, own, types, chosen)
 
@@ -149,7 +149,7 @@ def _with_collations(found: Optional, own: list[int], types: tuple[int, ...], ch
     )
 
 
-def _names(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _names(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     names = []
     while value.left():
         names.append(value.text(value.packed()))
@@ -158,8 +158,8 @@ def _names(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
     return replace(found, names=tuple(names))
 
 
-def _members(code: int) -> Callable[[Optional, Reader, tuple[int, ...]], Optional]:
-    def read(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _members(code: int) -> Callable[[Optional, MetadataReader, tuple[int, ...]], Optional]:
+    def read(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
         known = list(found.members or (None,) * len(types))
         for number in (number for number, kind in enumerate(types) if kind == code):
             known[number] = tuple(value.take(value.packed()) for _ in range(value.packed()))
@@ -168,26 +168,26 @@ def _members(code: int) -> Callable[[Optional, Reader, tuple[int, ...]], Optiona
     return read
 
 
-def _numbers_of(code: int, value: Reader, types: tuple[int, ...]) -> tuple[int | None, ...]:
+def _numbers_of(code: int, value: MetadataReader, types: tuple[int, ...]) -> tuple[int | None, ...]:
     return tuple(value.packed() if kind == code else None for kind in types)
 
 
-def _geometries(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _geometries(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     return replace(found, geometries=_numbers_of(_GEOMETRY, value, types))
 
 
-def _dimensions(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _dimensions(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     return replace(found, dimensions=_numbers_of(_VECTOR, value, types))
 
 
-def _simple_key(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _simple_key(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     numbers = []
     while value.left():
         numbers.append((value.packed(), 0))
     return _with_key(found, numbers, types)
 
 
-def _prefix_key(found: Optional, value: Reader, types: tuple[int, ...]) -> Optional:
+def _prefix_key(found: Optional, value: MetadataReader, types: tuple[int, ...]) -> Optional:
     numbers = []
     while value.left():
         numbers.append((value.packed(), value.packed()))
@@ -200,7 +200,7 @@ def _with_key(found: Optional, numbers: list[tuple[int, int]], types: tuple[int,
     return replace(found, primary_key=tuple(numbers))
 
 
-_Field = Callable[[Optional, Reader, tuple[int, ...]], Optional]
+_Field = Callable[[Optional, MetadataReader, tuple[int, ...]], Optional]
 _MEMBERED = frozenset({_ENUM, _SET})
 _FIELDS: dict[int, _Field] = {
     1: _unsigned,

@@ -61,7 +61,7 @@ def unpack(code: int, body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PayloadPart:
     """A stretch of a payload: bytes `begin` to `end` of its plain events, which may begin within a statement.
 
     `maps` are the TABLE_MAP events before it that its first rows need.
@@ -125,12 +125,12 @@ class Payload:
             yield bytes(rest[:end])
             del rest[:end]
 
-    def parts(self, size: int) -> Iterator[Part]:
+    def parts(self, size: int) -> Iterator[PayloadPart]:
         """The same as places, for `part` to read."""
         at = 0
         maps: list[bytes] = []
         for piece in self.pieces(size):
-            yield Part(at, at + len(piece), b"".join(maps))
+            yield PayloadPart(at, at + len(piece), b"".join(maps))
             at += len(piece)
             for begin, end in _events(piece):
                 code = piece[begin + 4]
@@ -139,7 +139,7 @@ class Payload:
                 elif code not in _IN_STATEMENT or (code in _ROWS and piece[begin + _ROWS_FLAGS] & _STATEMENT_END):
                     maps = []
 
-    def part(self, part: Part) -> bytes:
+    def part(self, part: PayloadPart) -> bytes:
         """The events of a part, those of `maps` before them."""
         taken = []
         at = 0

@@ -33,7 +33,7 @@ class Damaged(ValueError):
     """A body that can't be read; the text says what is wrong. `index.py` makes it a BinlogError with its place."""
 
 
-class Kind(Enum):
+class QueryKind(Enum):
     """What the walk does with a query."""
 
     BEGIN = "begin"
@@ -48,7 +48,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryEvent:
     """The body of a QUERY event.
 
     `sql_mode` is the bits as the server numbers them. The charset fields are collation ids. None where the server
@@ -88,7 +88,7 @@ class Query:
         return not self.flags2 & _NOT_AUTOCOMMIT
 
 
-def read_query(body: bytes) -> Query:
+def read_query(body: bytes) -> QueryEvent:
     """The query in `body`: the event without its header and checksum. Raises Damaged."""
     try:
         _, _, schema_length, error_code, status_length = unpack_from("<IIBHH", body)
@@ -100,7 +100,7 @@ def read_query(body: bytes) -> Query:
         raise Damaged(f"its schema and status variables need {sql_at} bytes, {len(body)} are there")
     status = _status(body[_FIXED:schema_at])
     client, connection, server = _charsets(status.get(_CHARSET))
-    return Query(
+    return QueryEvent(
         schema=_utf8(body[schema_at : sql_at - 1], "schema"),
         sql=_statement(body[sql_at:], client),
         error_code=error_code,
@@ -228,29 +228,29 @@ _GAP = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z_]+")
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "SELECT", "WITH", "CALL", "DO", "HANDLER"})
-_BOUNDS = {"BEGIN": Kind.BEGIN, "COMMIT": Kind.COMMIT, "SAVEPOINT": Kind.SAVEPOINT, "XA": Kind.XA}
+_BOUNDS = {"BEGIN": QueryKind.BEGIN, "COMMIT": QueryKind.COMMIT, "SAVEPOINT": QueryKind.SAVEPOINT, "XA": QueryKind.XA}
 
 
-def classify(sql: str) -> Kind:
+def classify(sql: str) -> QueryKind:
     """What kind of statement a QUERY's text is. Comments before a word count as gaps, `/*! … */` as its content."""
     words = first_words(sql, 5)
     if not words:
-        return Kind.STATEMENT if sql[_after_gaps(sql, 0) :] else Kind.NOISE
+        return QueryKind.STATEMENT if sql[_after_gaps(sql, 0) :] else QueryKind.NOISE
     if words[:3] == ["CREATE", "OR", "REPLACE"]:
         del words[1:3]
     first, second, third = (*words, "", "")[:3]
     if first == "ROLLBACK":
-        return Kind.ROLLBACK_TO if "TO" in (second, third) else Kind.ROLLBACK
+        return QueryKind.ROLLBACK_TO if "TO" in (second, third) else QueryKind.ROLLBACK
     if (first, second) == ("START", "TRANSACTION"):
-        return Kind.BEGIN
+        return QueryKind.BEGIN
     if (first, second) == ("RELEASE", "SAVEPOINT"):
-        return Kind.SAVEPOINT
+        return QueryKind.SAVEPOINT
     if first in _CHANGES:
-        return Kind.CHANGE
+        return QueryKind.CHANGE
     # of a temporary table, which nobody but its own session sees, row format logs only that it is dropped
     if second == "TEMPORARY" and (first == "DROP" or (first == "CREATE" and third != "TABLE")):
-        return Kind.NOISE
-    return _BOUNDS.get(first, Kind.STATEMENT)
+        return QueryKind.NOISE
+    return _BOUNDS.get(first, QueryKind.STATEMENT)
 
 
 def first_words(sql: str, count: int) -> list[str]:

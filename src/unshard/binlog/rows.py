@@ -19,7 +19,7 @@ from unshard.binlog.events import REFUSED, event_of
 from unshard.binlog.format import CHECKSUM_LENGTH
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
 from unshard.binlog.partial import PartialImages, Present, present_columns
-from unshard.binlog.payload import NotUnpackedError, Part, Payload, unpack
+from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart, unpack
 from unshard.binlog.table_map import MalformedTableMap, TableMap, parse_table_map
 from unshard.errors import BinlogError, Where
 from unshard.kernels.partial import PartialSink
@@ -78,7 +78,7 @@ def decode_range(
     seq_base: int = 0,
     offsets: bool = False,
     maps: tuple[int, ...] = (),
-    part: Part | None = None,
+    part: PayloadPart | None = None,
     mariadb: bool | None = None,
     where: Where,
 ) -> Decoded:
@@ -134,7 +134,13 @@ class _Sinks:
     """The kernel's resolver: one sink for each structure, whatever table ids it is mapped with."""
 
     def __init__(
-        self, wanted: Wanted, where: Where, *, offsets: bool, part: Part | None = None, mariadb: bool | None = None
+        self,
+        wanted: Wanted,
+        where: Where,
+        *,
+        offsets: bool,
+        part: PayloadPart | None = None,
+        mariadb: bool | None = None,
     ) -> None:
         self._wanted = wanted
         self._where = where

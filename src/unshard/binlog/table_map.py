@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from unshard.binlog.metadata import MalformedTableMap, Optional, Reader, read_optional
+from unshard.binlog.metadata import MalformedTableMap, MetadataReader, Optional, read_optional
 from unshard.model.table import TableName
 
 _TWO_BYTES = frozenset({15, 16, 246, 247, 248, 253, 254})  # VARCHAR BIT NEWDECIMAL ENUM SET VAR_STRING STRING
@@ -45,11 +45,11 @@ def parse_table_map(body: bytes, *, mariadb: bool | None = None) -> TableMap:
 
     A table's body is the same batch after batch: with many tables, reading it again would cost more than their rows.
     """
-    reader = Reader(body)
+    reader = MetadataReader(body)
     reader.take(2)
     schema, table = reader.name(), reader.name()
     types = tuple(reader.take(reader.packed()))
-    fields = Reader(reader.take(reader.packed()))
+    fields = MetadataReader(reader.take(reader.packed()))
     metadata = tuple(fields.take(_metadata_size(code)) for code in types)
     if not types or fields.left():
         raise MalformedTableMap("the metadata does not fit the column types")

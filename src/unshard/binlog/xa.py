@@ -25,7 +25,7 @@ _TEXT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedStop:
     """The stop at a group that is prepared: bytes `start` to `end`, all of it.
 
     `xid` names the transaction on its server, as `xid_text` writes it. What the rows change happens when it is

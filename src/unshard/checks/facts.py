@@ -34,7 +34,7 @@ from unshard.mysql.tidb import connected, is_tidb
 from unshard.target.filled import FilledTables
 from unshard.target.meta import MetaTables
 from unshard.transform.extract import Extracted
-from unshard.transform.online_tables import Part
+from unshard.transform.online_tables import OnlineTablePart
 from unshard.transform.route import Router
 from unshard.transform.taken import online_tables, taken
 
@@ -288,7 +288,7 @@ def _source(config: SubtaskConfig, fresh: bool, ask: Ask) -> SourceFacts:
     listed = tuple(table for table in everything if takes(table.name))
     names = {table.name for table in listed}
     told = ((table.name, helpers.told(table.name)) for table in everything)
-    ghosts = tuple(name for name, helper in told if helper.part is Part.GHOST and takes(helper.table))
+    ghosts = tuple(name for name, helper in told if helper.part is OnlineTablePart.GHOST and takes(helper.table))
     tables = ask(end, "source", sorted({name.schema for name in names}))
     copies = _copies(config) if fresh else {}
     return SourceFacts(

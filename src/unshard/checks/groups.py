@@ -9,7 +9,7 @@ _TABLE = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedFinding:
     """One finding with the check that has it. `place` is a source or the target, `table` what the texts name, or ""."""
 
     severity: str
@@ -26,7 +26,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FindingGroup:
     """What is wrong and what mends it, told once for the first table; `others` are the tables with the same lack."""
 
     severity: str
@@ -49,19 +49,19 @@ class Group:
         return " ".join(part if part.endswith((".", ";")) else f"{part}." for part in parts if part).rstrip(".")
 
 
-def grouped(found: Iterable[Found]) -> list[Group]:
+def grouped(found: Iterable[LocatedFinding]) -> list[FindingGroup]:
     """Groups in the order of their first findings. Findings of a group differ in nothing but the table's name."""
-    alike: dict[tuple[str, ...], list[Found]] = {}
+    alike: dict[tuple[str, ...], list[LocatedFinding]] = {}
     for one in found:
         texts = (_without(one.text, one.table), _without(one.mend, one.table))
         alike.setdefault((one.severity, one.check, one.place, *texts), []).append(one)
     return [_group(among) for among in alike.values()]
 
 
-def _group(among: list[Found]) -> Group:
+def _group(among: list[LocatedFinding]) -> FindingGroup:
     first = among[0]
     _, *others = dict.fromkeys(one.table for one in among)
-    return Group(first.severity, first.head, first.mend, tuple(others))
+    return FindingGroup(first.severity, first.head, first.mend, tuple(others))
 
 
 def _without(text: str, table: str) -> str:

@@ -58,13 +58,13 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """All results of a task. A start is refused when one of them failed."""
 
     results: tuple[Result, ...]
 
     @classmethod
-    def of(cls, results: Sequence[Result]) -> Report:
+    def of(cls, results: Sequence[Result]) -> CheckReport:
         return cls(tuple(replace(result, id=number) for number, result in enumerate(results)))
 
     @property
@@ -84,7 +84,7 @@ class Report:
             "warning": counts["warn"],
         }
 
-    def cut(self, errors: int = DEFAULT_LIMIT, warnings: int = DEFAULT_LIMIT) -> Report:
+    def cut(self, errors: int = DEFAULT_LIMIT, warnings: int = DEFAULT_LIMIT) -> CheckReport:
         """Without what was fine, and with at most so many errors and warnings over all results, as DM shows it."""
         left: dict[str, int] = {"fail": errors, "warn": warnings}
         shown = []
@@ -96,7 +96,7 @@ class Report:
                     kept.append(finding)
             if kept:
                 shown.append(replace(result, errors=tuple(kept)))
-        return Report(tuple(shown))
+        return CheckReport(tuple(shown))
 
     def to_dict(self, errors: int = DEFAULT_LIMIT, warnings: int = DEFAULT_LIMIT) -> dict[str, Any]:
         """What dmctl prints: `result` and `msg`; and the detail that DM writes into `msg` as an object of its own."""

@@ -7,10 +7,10 @@ from functools import partial
 
 from unshard.checks.doubled import doubled
 from unshard.checks.facts import TaskFacts, read_facts
-from unshard.checks.groups import Found, grouped
+from unshard.checks.groups import LocatedFinding, grouped
 from unshard.checks.items import ITEMS, Item
 from unshard.checks.one_server import one_server_among
-from unshard.checks.result import DEFAULT_LIMIT, Finding, Report, Result
+from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError
@@ -26,7 +26,7 @@ def check_task(
     configs: Sequence[SubtaskConfig],
     also: Collection[str] = (),
     others: Sequence[SubtaskConfig] = (),
-) -> Report:
+) -> CheckReport:
     """The report of a task's pre-checks, without the items that the task ignores; `also` names opt-in ones.
 
     `configs` are the subtasks that are to be started, `others` those of the same task that are not. Raises SourceError
@@ -36,27 +36,29 @@ def check_task(
     filters = {config.source_id: _expressions(config) for config in configs}
     ignored = set(task.ignore_checking_items)
     if EVERYTHING in ignored:
-        return Report(())
+        return CheckReport(())
     items = [item for item in ITEMS if item.ignored not in ignored and (not item.opt_in or item.ignored in also)]
     facts = read_facts(configs, others)
     for source in facts.sources:
         if source.fresh:
             _ask(source.name, filters[source.name], source.tables.values())
-    return Report.of([result for item in items for result in _results(item, facts, task)])
+    return CheckReport.of([result for item in items for result in _results(item, facts, task)])
 
 
-def check_moved(task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> Report:
+def check_moved(task: TaskConfig, config: SubtaskConfig, others: Sequence[SubtaskConfig]) -> CheckReport:
     """The report on a source that is led to another server, `config`: whether another one of the task is there too.
 
     A start may be long ago, which has asked that. `others` and errors as in `check_task`; their tables, and the target,
     are looked at only where it is so.
     """
     if config.mode in ("dump", "load") or EVERYTHING in task.ignore_checking_items:
-        return Report(())
+        return CheckReport(())
     if not one_server_among({one.source_id: to_endpoint(one.source.database) for one in (config, *others)}):
-        return Report(())
+        return CheckReport(())
     facts = read_facts([config], others)
-    return Report.of([result for item in ITEMS if item.target is doubled for result in _results(item, facts, task)])
+    return CheckReport.of(
+        [result for item in ITEMS if item.target is doubled for result in _results(item, facts, task)]
+    )
 
 
 def _expressions(config: SubtaskConfig) -> ExpressionFilters:
@@ -75,7 +77,7 @@ def _ask(source: str, filters: ExpressionFilters, tables: Iterable[Table]) -> No
             raise error.at(source=source) from None
 
 
-def require(report: Report) -> None:
+def require(report: CheckReport) -> None:
     """Raise CheckError CHECK-001 with every failure and what mends it; return where there is none."""
     failures = [group.line for group in grouped(found_of(*one) for one in report.findings("fail"))]
     if failures:
@@ -84,10 +86,10 @@ def require(report: Report) -> None:
         raise CheckError("CHECK-001", cause=cause, values={"count": len(list(report.findings("fail")))})
 
 
-def found_of(result: Result, finding: Finding) -> Found:
+def found_of(result: Result, finding: Finding) -> LocatedFinding:
     """A finding with its check, to be grouped."""
     texts = (finding.short_error, finding.instruction, finding.self)
-    return Found(finding.severity, result.name, result.extra, *texts)
+    return LocatedFinding(finding.severity, result.name, result.extra, *texts)
 
 
 def _results(item: Item, facts: TaskFacts, task: TaskConfig) -> Iterator[Result]:

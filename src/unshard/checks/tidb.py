@@ -21,7 +21,7 @@ from unshard.mysql.tidb_collations import SAMPLE, Difference, charset_of_name, d
 from unshard.mysql.tidb_version import tidb_version
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import type_text
-from unshard.schema.tidb import AS_TEXT, NotInTidbError, Words, create_table, tidb_column
+from unshard.schema.tidb import AS_TEXT, NotInTidbError, TidbWords, create_table, tidb_column
 from unshard.schema.words import NotUnderstoodError
 
 _NAMED = 5
@@ -60,7 +60,7 @@ def tables(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
         yield replace(finding, short_error=f"table {_some(names)}: {finding.short_error}", self=names[0])
 
 
-def _lacking(name: TableName, create_sql: str, words: Words) -> Iterator[Finding]:
+def _lacking(name: TableName, create_sql: str, words: TidbWords) -> Iterator[Finding]:
     try:
         table = definition_of(Table(name, (), create_sql=create_sql), Dialect.MARIADB)
     except (NotUnderstoodError, UnshardError) as error:
@@ -85,7 +85,7 @@ def _lacking(name: TableName, create_sql: str, words: Words) -> Iterator[Finding
         yield Finding("warn", text, "nothing, if what reads the target can do without")
 
 
-def _columns(table: TableDefinition, words: Words) -> Iterator[str]:
+def _columns(table: TableDefinition, words: TidbWords) -> Iterator[str]:
     for column in table.columns:
         try:
             tidb_column(column, words)
@@ -178,8 +178,8 @@ def _effect(found: Difference | None) -> str:
     return "; ".join(parts) or "the texts that were compared are equal in both or in none"
 
 
-def _words(end: End, source: SourceFacts) -> Words:
-    return Words(
+def _words(end: End, source: SourceFacts) -> TidbWords:
+    return TidbWords(
         lambda collation: nearest(collation, end.collations, source.config.collations),
         tidb_version(end.version) or _BETWEEN_VERSIONS,
     )

@@ -190,11 +190,11 @@ def explain(
     """
     from rich.console import Console
 
-    from unshard.cli.explain import Wish, show_explanation
+    from unshard.cli.explain import ExplainWish, show_explanation
 
     if (table is None) == (sql is None):
         raise typer.BadParameter("give either --table or --sql")
-    wish = Wish(task, source or (), source_id, table, sql, schema, sql_mode, connect, as_json)
+    wish = ExplainWish(task, source or (), source_id, table, sql, schema, sql_mode, connect, as_json)
     guarded(lambda: show_explanation(wish, Console()))
 
 
@@ -309,9 +309,9 @@ def show(
     It connects to no server. Exit code 0: all was read, 1: the file is damaged or rows could not be read
     (stderr says where), 2: wrong use.
     """
-    from unshard.cli.binlog import Wish, WrongUse, show_binlog
+    from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog
 
-    wish = Wish(table, start, stop, limit, as_json, full)
+    wish = BinlogWish(table, start, stop, limit, as_json, full)
     try:
         guarded(lambda: _complete(show_binlog(file, wish, print)))
         sys.stdout.flush()

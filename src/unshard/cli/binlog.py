@@ -11,8 +11,8 @@ from pathlib import Path
 from struct import unpack_from
 
 from unshard.binlog.format import Format, read_format
-from unshard.binlog.listing import Choice, Named, Note, Shown, list_events
-from unshard.binlog.query import Query
+from unshard.binlog.listing import ListingNote, ListingRange, Named, Shown, list_events
+from unshard.binlog.query import QueryEvent
 from unshard.cli.event_text import HEAD, Totals, event_json, event_lines, total_json, total_lines
 from unshard.ddl.context import Context
 from unshard.ddl.events import dm_events
@@ -32,7 +32,7 @@ class WrongUse(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class BinlogWish:
     """What the operator asked for, as it was typed."""
 
     table: str | None = None
@@ -43,14 +43,14 @@ class Wish:
     full: bool = False
 
 
-def show_binlog(path: Path, wish: Wish, say: Callable[[str], None]) -> bool:
+def show_binlog(path: Path, wish: BinlogWish, say: Callable[[str], None]) -> bool:
     """List the file line by line to `say`; whether all of it could be read.
 
     Memory doesn't grow with the file: it is mapped, and one event at a time is looked at. Raises WrongUse, and
     BinlogError after the lines of everything before the damage: 001 to 004, 050, 051.
     """
     where = Where(file=str(path))
-    choice = Choice(_offset(wish.start, path) or 0, _offset(wish.stop, path), _table(wish.table))
+    choice = ListingRange(_offset(wish.start, path) or 0, _offset(wish.stop, path), _table(wish.table))
     try:
         with path.open("rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -62,7 +62,9 @@ def show_binlog(path: Path, wish: Wish, say: Callable[[str], None]) -> bool:
         return _show(data, path, where, choice, wish, say)
 
 
-def _show(data: mmap.mmap, path: Path, where: Where, choice: Choice, wish: Wish, say: Callable[[str], None]) -> bool:
+def _show(
+    data: mmap.mmap, path: Path, where: Where, choice: ListingRange, wish: BinlogWish, say: Callable[[str], None]
+) -> bool:
     file_format = read_format(data, where)
     totals = Totals()
     if not wish.as_json:
@@ -92,8 +94,8 @@ def _show(data: mmap.mmap, path: Path, where: Where, choice: Choice, wish: Wish,
     return not totals.unread
 
 
-def _say_item(item: Shown | Note, wish: Wish, say: Callable[[str], None]) -> None:
-    if isinstance(item, Note):
+def _say_item(item: Shown | ListingNote, wish: BinlogWish, say: Callable[[str], None]) -> None:
+    if isinstance(item, ListingNote):
         _note(item.text, wish, say)
     elif wish.as_json:
         say(event_json(item))
@@ -102,16 +104,16 @@ def _say_item(item: Shown | Note, wish: Wish, say: Callable[[str], None]) -> Non
             say(line)
 
 
-def _note(text: str, wish: Wish, say: Callable[[str], None]) -> None:
+def _note(text: str, wish: BinlogWish, say: Callable[[str], None]) -> None:
     say(json.dumps({"note": text}, ensure_ascii=False) if wish.as_json else f"-- {text}")
 
 
-def _say_totals(totals: Totals, wish: Wish, say: Callable[[str], None]) -> None:
+def _say_totals(totals: Totals, wish: BinlogWish, say: Callable[[str], None]) -> None:
     for line in [total_json(totals)] if wish.as_json else ["", *total_lines(totals)]:
         say(line)
 
 
-def name_statement(query: Query, file_format: Format) -> Named:
+def name_statement(query: QueryEvent, file_format: Format) -> Named:
     """DM's names for a statement and the tables it is on. A statement that can't be read has none."""
     context = Context(schema=query.schema, sql_mode=query.sql_mode, mariadb=file_format.mariadb)
     try:

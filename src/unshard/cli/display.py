@@ -18,7 +18,7 @@ from rich.text import Text
 from unshard.cli.printer import Level, Printer
 from unshard.model.progress import Progress
 from unshard.model.size import size_text
-from unshard.sync.ledger import Entry
+from unshard.sync.ledger import RowCounts
 from unshard.sync.status import FailOver
 from unshard.worker.status import SubtaskStatus
 
@@ -144,14 +144,14 @@ def _clock(time_: datetime) -> str:
     return f"{time_:%H:%M:%S} UTC"
 
 
-def _missing_by_table(tables: Mapping[str, Entry]) -> str:
+def _missing_by_table(tables: Mapping[str, RowCounts]) -> str:
     """The tables with most of them."""
     counts = sorted(((entry.missing, name) for name, entry in tables.items() if entry.missing), reverse=True)
     named = [f"{name} {count:,}" for count, name in counts[:MOST_TABLES]]
     return ", ".join(named + ["…"] * (len(counts) > MOST_TABLES))
 
 
-def _filtered_by_rule(tables: Mapping[str, Entry]) -> str:
+def _filtered_by_rule(tables: Mapping[str, RowCounts]) -> str:
     """The rules that left out most."""
     by_rule: Counter[str] = Counter()
     for entry in tables.values():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from unshard.binlog.images import ABSENT, Change, Rows
+from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.listing import Shown
 from unshard.model.table import Column
 
@@ -166,7 +166,7 @@ def _fact(value: object, full: bool) -> str:
     return text if full or len(text) <= 2 * WIDTH else f"{text[: 2 * WIDTH]} … {len(text):,} characters"
 
 
-def _change(change: Change, rows: Rows, full: bool) -> str:
+def _change(change: Change, rows: RowChanges, full: bool) -> str:
     """`+` a row that came, `-` one that went, `~` one that changed: `*column=before -> after`."""
     changed = change.changed
     parts = []
@@ -182,7 +182,7 @@ def _change(change: Change, rows: Rows, full: bool) -> str:
     return f"{mark} {'  '.join(parts)}"
 
 
-def _row_form(change: Change, rows: Rows) -> dict[str, Any]:
+def _row_form(change: Change, rows: RowChanges) -> dict[str, Any]:
     names = [column.name for column in rows.columns]
     form: dict[str, Any] = {}
     for side, image in (("before", change.before), ("after", change.after)):

@@ -17,7 +17,7 @@ from unshard.config.task import InstanceConfig, TaskConfig
 from unshard.errors import ConfigError
 from unshard.explain.asking import check_modes, table_name
 from unshard.explain.ends import Ends, connected, names_of
-from unshard.explain.finding import LEFT_OUT, STOPS, Explained, Finding
+from unshard.explain.finding import LEFT_OUT, STOPS, Explained, RuleFinding
 from unshard.explain.statement import Asked, explain_statement
 from unshard.explain.table import explain_table
 from unshard.transform.source_rules import SourceRules
@@ -27,7 +27,7 @@ _STYLES = {STOPS: "bold red", LEFT_OUT: "bold yellow", "nothing": "bold yellow",
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExplainWish:
     """What the operator asked for, as it was typed; either `table` or `sql` is set."""
 
     task: Path
@@ -41,7 +41,7 @@ class Wish:
     as_json: bool
 
 
-def show_explanation(wish: Wish, console: Console) -> None:
+def show_explanation(wish: ExplainWish, console: Console) -> None:
     """Print it. Raises ConfigError CONFIG-001 to CONFIG-005, CONFIG-025 to CONFIG-027; with `connect` of either end."""
     name = table_name(wish.table) if wish.table is not None else None
     check_modes(wish.sql_mode)
@@ -75,12 +75,12 @@ def show_explanation(wish: Wish, console: Console) -> None:
         _say(console, f"note: without a --source file the filters and case-sensitive of {', '.join(bare)} don't count")
 
 
-def _statement(wish: Wish, config: SubtaskConfig, rules: SourceRules, ends: Ends | None) -> Explained:
+def _statement(wish: ExplainWish, config: SubtaskConfig, rules: SourceRules, ends: Ends | None) -> Explained:
     asked = Asked(wish.sql or "", wish.schema, wish.sql_mode, config.source.flavor != "mysql")
     return explain_statement(rules, asked, ends)
 
 
-def _configs(wish: Wish) -> tuple[tuple[SubtaskConfig, ...], list[str]]:
+def _configs(wish: ExplainWish) -> tuple[tuple[SubtaskConfig, ...], list[str]]:
     """The subtasks, and the sources that no file was given for: what the rules say without it. Raises CONFIG-005."""
     task, sources, _ = read_files(wish.task, wish.sources)
     given = {source.source_id for source in sources}
@@ -125,5 +125,5 @@ def _lines(one: Explained, subject: str) -> Iterator[str]:
 _LABELS = {"block-allow-list": "block-allow list", "online-ddl": "online DDL"}
 
 
-def _label(finding: Finding) -> str:
+def _label(finding: RuleFinding) -> str:
     return _LABELS.get(finding.kind, finding.kind.replace("-", " "))

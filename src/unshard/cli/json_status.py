@@ -18,7 +18,7 @@ from typing import Any, Literal, TextIO
 from unshard.cli.guard import BROKEN_OFF, FAILED
 from unshard.cli.printer import utc_now, utc_text
 from unshard.errors import UnshardError
-from unshard.worker.status import SubtaskStatus, Waiting
+from unshard.worker.status import SubtaskStatus, WaitingSubtask
 
 VERSION = 1
 EVERY_SECONDS = 1.0
@@ -110,5 +110,5 @@ def source_form(reading: SubtaskStatus) -> dict[str, Any]:
     }
 
 
-def _paused(waits: Waiting) -> dict[str, str]:
+def _paused(waits: WaitingSubtask) -> dict[str, str]:
     return {"error": waits.error, "since": utc_text(waits.since), "next_try": utc_text(waits.until)}

@@ -56,7 +56,7 @@ _ALIASES |= {"truncate": "truncate table"}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class EventName:
     """What a row change or one part of a statement is: DM's name for it, and exact ones that DM never gives.
 
     Whether it is incompatible follows from `name` alone: ADD COLUMN is DM's `alter table`, and `add column` too.
@@ -84,7 +84,7 @@ EventWord = Annotated[str, AfterValidator(event_word)]
 """A word of `events`, in lower case and without aliases."""
 
 
-def matches(words: Iterable[str], event: Event) -> bool:
+def matches(words: Iterable[str], event: EventName) -> bool:
     """What the list says of the event."""
     return next((said for said in (_says(word, event) for word in words) if said is not None), False)
 
@@ -107,7 +107,7 @@ def matches_any(words: Sequence[str]) -> bool:
     return any(matches(words, event) for event in ALL_EVENTS)
 
 
-def _says(word: str, event: Event) -> bool | None:
+def _says(word: str, event: EventName) -> bool | None:
     if word in ("all", "none"):
         return word == "all"
     if word in ("all dml", "none dml"):
@@ -119,9 +119,11 @@ def _says(word: str, event: Event) -> bool | None:
     return True if word == event.name or word in event.also else None
 
 
-def _spoken(words: Iterable[str], event: Event) -> bool:
+def _spoken(words: Iterable[str], event: EventName) -> bool:
     return any(_says(word, event) is not None for word in words)
 
 
-ALL_EVENTS = tuple(Event(name) for name in (*ROW_EVENTS, *sorted(PLAIN_DDL), *sorted(INCOMPATIBLE - WITHOUT_STATEMENT)))
+ALL_EVENTS = tuple(
+    EventName(name) for name in (*ROW_EVENTS, *sorted(PLAIN_DDL), *sorted(INCOMPATIBLE - WITHOUT_STATEMENT))
+)
 """One of each kind that can come."""

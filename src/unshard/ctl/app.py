@@ -14,7 +14,7 @@ from unshard.config.section import seconds_of
 from unshard.ctl.groups import GlobalFlags
 from unshard.ctl.session import (
     DEFAULT_SECONDS,
-    Session,
+    CtlSession,
     addresses,
     guarded,
     masters_of_environment,
@@ -76,7 +76,7 @@ def flags(
 
         typer.echo(f"unshard {metadata.version('unshard')}")
         raise typer.Exit
-    outer = context.obj if isinstance(context.obj, Session) else _of_environment()
+    outer = context.obj if isinstance(context.obj, CtlSession) else _of_environment()
     if config_file:
         outer = _of_file(outer, config_file)
     given = tuple(address for text in master_addr or () for address in addresses(text))
@@ -106,7 +106,7 @@ def help_(context: typer.Context, words: Annotated[list[str] | None, typer.Argum
     typer.echo(found.get_help(above))
 
 
-def _without_verb(context: typer.Context, session: Session) -> None:
+def _without_verb(context: typer.Context, session: CtlSession) -> None:
     from unshard.ctl.shell import piped, shell
 
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -121,11 +121,11 @@ def _without_verb(context: typer.Context, session: Session) -> None:
     raise typer.Exit(2 if code is None else code)
 
 
-def _of_environment() -> Session:
-    return Session(masters_of_environment(), DEFAULT_SECONDS, LinkSecurity(token=token_of_environment()))
+def _of_environment() -> CtlSession:
+    return CtlSession(masters_of_environment(), DEFAULT_SECONDS, LinkSecurity(token=token_of_environment()))
 
 
-def _of_file(outer: Session, path: str) -> Session:
+def _of_file(outer: CtlSession, path: str) -> CtlSession:
     from unshard.config.ctl import CtlConfig
     from unshard.config.files import load_process
 

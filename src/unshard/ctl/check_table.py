@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from unshard.checks.groups import Found, grouped
+from unshard.checks.groups import LocatedFinding, grouped
 
 STYLES = {"success": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -26,8 +26,8 @@ def check_rows(answer: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield f"{counts['successful']} of {counts['total']} fine, {counts['warning']} warned, {counts['failed']} failed"
 
 
-def _found(answer: Mapping[str, Any]) -> Iterator[Found]:
+def _found(answer: Mapping[str, Any]) -> Iterator[LocatedFinding]:
     for result in answer.get("results") or ():
         for one in result["errors"]:
             texts = (str(one["short_error"]), str(one["instruction"]), str(one.get("self") or ""))
-            yield Found(one["severity"], result["name"], str(result.get("extra") or ""), *texts)
+            yield LocatedFinding(one["severity"], result["name"], str(result.get("extra") or ""), *texts)

@@ -12,7 +12,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 
 from unshard.api.verbs import ListMember, OperateSource, QueryStatus, Request
-from unshard.ctl.session import Session
+from unshard.ctl.session import CtlSession
 from unshard.errors import UnshardError
 
 _FRESH_SECONDS = 10.0
@@ -23,10 +23,10 @@ _TAKES_FILES = frozenset({"task", "file", "files", "source"})
 
 
 @dataclass(slots=True)
-class Names:
+class NameCompletion:
     """Names of tasks, sources and workers, asked of the master at most every ten seconds; none while it is silent."""
 
-    session: Session
+    session: CtlSession
     _kept: dict[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
 
     def of(self, kind: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Names:
 class VerbCompleter(Completer):
     """Completes by the command table itself: a verb that is added there is known here."""
 
-    def __init__(self, table: Any, names: Names) -> None:
+    def __init__(self, table: Any, names: NameCompletion) -> None:
         self._table = table
         self._names = names
         self._paths = PathCompleter(expanduser=True)

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CtlSession:
     """Where the masters are, how to speak to them, which sources are meant, how answers are shown.
 
     `sources` are words of `-s` as they were typed: ids, or files of sources.
@@ -73,12 +73,12 @@ def addresses(text: str) -> tuple[str, ...]:
     return tuple(word for part in text.split(",") if (word := part.strip()))
 
 
-def ask(session: Session, request: Request) -> None:
+def ask(session: CtlSession, request: Request) -> None:
     """Put a request to a master, show the answer; exit code 1 where it is no."""
     conclude(session, request.verb, lambda: session.client.ask(request))
 
 
-def conclude(session: Session, verb: str, work: Callable[[], dict[str, Any]]) -> None:
+def conclude(session: CtlSession, verb: str, work: Callable[[], dict[str, Any]]) -> None:
     """Show what `work` answers. An error is told on stderr: exit code 2 for wrong use, else 1."""
     answer = guarded(work)
     from rich.console import Console

@@ -12,14 +12,14 @@ import typer
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
 
-from unshard.ctl.completion import Names, VerbCompleter
-from unshard.ctl.session import Session
+from unshard.ctl.completion import NameCompletion, VerbCompleter
+from unshard.ctl.session import CtlSession
 
 _ENDS = frozenset({"exit", "quit"})
 _SECRET = frozenset({"encrypt"})
 
 
-def shell(table: Any, session: Session, prompt: PromptSession[str] | None = None) -> None:
+def shell(table: Any, session: CtlSession, prompt: PromptSession[str] | None = None) -> None:
     """Read and carry out lines until `exit` or Ctrl-D. A verb that fails is told; the prompt comes again."""
     reading = prompt or _prompt(table, session)
     while True:
@@ -41,7 +41,7 @@ def shell(table: Any, session: Session, prompt: PromptSession[str] | None = None
         carry_out(table, words, session)
 
 
-def piped(table: Any, session: Session, lines: Iterable[str]) -> int | None:
+def piped(table: Any, session: CtlSession, lines: Iterable[str]) -> int | None:
     """Carry out lines that come by a pipe, until `exit` or their end; one that fails doesn't keep the rest from it.
 
     The largest of their exit codes; None where there was no verb at all. Raises ValueError for open quotes.
@@ -56,7 +56,7 @@ def piped(table: Any, session: Session, lines: Iterable[str]) -> int | None:
     return max(codes, default=None)
 
 
-def carry_out(table: Any, words: list[str], session: Session) -> int:
+def carry_out(table: Any, words: list[str], session: CtlSession) -> int:
     """One line, as `unshard ctl` itself would: errors and wrong use are told by it. Its exit code."""
     try:
         table.main(args=words, prog_name="unshard ctl", obj=session)
@@ -84,8 +84,8 @@ class DiscreetHistory(FileHistory):
             super().append_string(string)
 
 
-def _prompt(table: Any, session: Session) -> PromptSession[str]:
-    completer = VerbCompleter(table, Names(session))
+def _prompt(table: Any, session: CtlSession) -> PromptSession[str]:
+    completer = VerbCompleter(table, NameCompletion(session))
     try:
         return PromptSession(history=DiscreetHistory(history_path()), completer=completer, complete_in_thread=True)
     except OSError:  # a home that can't be written to: without a history then

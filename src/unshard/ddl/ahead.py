@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName
 
 _KEYS = frozenset({"INDEX", "KEY"})
@@ -89,8 +89,8 @@ def _effect(part: Ddl) -> _Effect | None:
     if verb not in ("CREATE", "ADD", "DROP") or len(own) < 2 or words[1] in _NO_COLUMN:
         return None
     at = 1 + (words[1] in _KINDS_OF_KEYS)
-    key = at > 1 or words[at] in _KEYS or part.kind is not Kind.ALTER_TABLE
-    if part.kind is not Kind.ALTER_TABLE:
+    key = at > 1 or words[at] in _KEYS or part.kind is not StatementKind.ALTER_TABLE
+    if part.kind is not StatementKind.ALTER_TABLE:
         at = next(place for place, word in enumerate(words) if word == "INDEX") + 1
     else:
         at += words[at] in (_KEYS if key else ("COLUMN",))

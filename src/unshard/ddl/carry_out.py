@@ -26,7 +26,7 @@ from unshard.ddl.intent import Decision, Intent, Step, Structures, decide
 from unshard.ddl.same_structure import adds_only, alike, same
 from unshard.ddl.scratch import connection_cursor, server_text, show_create_database
 from unshard.ddl.session import event_session, neutral_session
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
@@ -102,7 +102,7 @@ def _run_as_job(
         actual = structures(connection, step)
         if decide(step, actual, resumed=False) is Decision.CONFLICT:
             raise _conflict(intent, step, actual)
-    if step.kind is Kind.CREATE_TABLE and _is_there(connection, step):
+    if step.kind is StatementKind.CREATE_TABLE and _is_there(connection, step):
         return
     reach("ddl-execute-before")
     try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.binlog.query import Query
+from unshard.binlog.query import QueryEvent
 from unshard.errors import Where
 
 _MODES: Mapping[int, str] = {
@@ -177,7 +177,7 @@ class Context:
         )
 
 
-def mariadb_flags(query: Query) -> dict[str, Any]:
+def mariadb_flags(query: QueryEvent) -> dict[str, Any]:
     """The fields of `Context` that only MariaDB logs: two as bits of the status variable FLAGS2."""
     return {
         "explicit_defaults_for_timestamp": bool(query.flags2 & _EXPLICIT_DEFAULTS),
@@ -186,7 +186,7 @@ def mariadb_flags(query: Query) -> dict[str, Any]:
     }
 
 
-def mysql_flags(query: Query) -> dict[str, Any]:
+def mysql_flags(query: QueryEvent) -> dict[str, Any]:
     """The fields of `Context` that only MySQL logs."""
     return {
         "explicit_defaults_for_timestamp": query.explicit_defaults,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.statement import Ddl, Kind, NamePlace, Role
+from unshard.ddl.statement import Ddl, NamePlace, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.model.table import TableName
 from unshard.schema.lex import Token, TokenKind, tokens
@@ -134,11 +134,11 @@ class Cursor:
         place = self.tokens[self.at].start + 1 if self.at < len(self.tokens) else len(self.text) + 1
         return DdlError("DDL-002", self.context.where, f"{why} (character {place})", {"statement": self.text})
 
-    def ddl(self, kind: Kind, places: tuple[NamePlace, ...], **more: Any) -> Ddl:
+    def ddl(self, kind: StatementKind, places: tuple[NamePlace, ...], **more: Any) -> Ddl:
         return Ddl(kind, self.text, self.context, places[0].name.schema, places=places, **more)
 
 
-def read_table(at: Cursor, role: Role) -> NamePlace:
+def read_table(at: Cursor, role: TableRole) -> NamePlace:
     """The table name here: `t`, `s.t` or `.t`, with blanks and comments around the dot. Raises DdlError DDL-002."""
     start = at.tokens[at.at].start if at.at < len(at.tokens) else 0
     leading_dot = at.take_symbol(".")

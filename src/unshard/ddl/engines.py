@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.log import logger
 from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import Table
@@ -22,7 +22,7 @@ def with_transactions(ddl: Ddl, upstream: Table | None) -> Ddl:
     """A CREATE TABLE or ALTER TABLE with InnoDB in the place of such an engine, and without options that are none of
     InnoDB's; others as they are. `upstream` is the source's table before it. The log tells of each change.
     """
-    if ddl.kind not in (Kind.CREATE_TABLE, Kind.ALTER_TABLE):
+    if ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE):
         return ddl
     found = tokens_of(ddl.text, ddl.context)
     engines = [token for token in _values(found, "ENGINE") if _bare(token) in _NO_TRANSACTIONS]

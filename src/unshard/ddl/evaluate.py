@@ -19,7 +19,7 @@ from dataclasses import replace
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import collation_of
 from unshard.schema.alter import altered
@@ -111,11 +111,11 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
     tables are of, where it is not the one that has logged the statement. Raises NotUnderstoodError.
     """
     dialect = dialect or dialect_of(ddl.context)
-    if ddl.kind is Kind.CREATE_TABLE:
+    if ddl.kind is StatementKind.CREATE_TABLE:
         return _created(ddl, dialect, table_of, schema_of)
-    if ddl.kind is Kind.RENAME_TABLE:
+    if ddl.kind is StatementKind.RENAME_TABLE:
         return _renamed(ddl, dialect, table_of)
-    if ddl.kind not in (Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX):
+    if ddl.kind not in (StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX):
         raise NotUnderstoodError(f"{ddl.kind} is not followed")
     name = ddl.tables[0]
     table = table_of(name)
@@ -137,7 +137,7 @@ def evaluate(ddl: Ddl, table_of: TableOf, schema_of: SchemaOf, dialect: Dialect 
 def operations(ddl: Ddl) -> tuple[Operation, ...]:
     """What an ALTER TABLE, CREATE INDEX or DROP INDEX does to its table. Raises NotUnderstoodError."""
     found = tokens_of(ddl.text, ddl.context)
-    if ddl.kind is not Kind.ALTER_TABLE:
+    if ddl.kind is not StatementKind.ALTER_TABLE:
         start = next(place for place, token in enumerate(found) if token.word in ("CREATE", "DROP"))
         return read_index(found[start:], ddl.text)
     if ddl.parts_at is None:
@@ -194,7 +194,7 @@ def _with_own_names(table: TableDefinition, old: TableName, new: TableName) -> T
 
 def evaluated_schema(ddl: Ddl, create_sql: str | None) -> str:
     """SHOW CREATE DATABASE behind a CREATE or ALTER DATABASE; `create_sql` is the one before. Pure."""
-    around = surroundings(ddl.context, create_sql if ddl.kind is Kind.ALTER_DATABASE else None)
+    around = surroundings(ddl.context, create_sql if ddl.kind is StatementKind.ALTER_DATABASE else None)
     start = ddl.schema_place[1] if ddl.schema_place else 0
     charset, collation = schema_options(ddl.text[start:])
     if charset and not collation:

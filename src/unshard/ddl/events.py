@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unshard.config.event_names import Event
+from unshard.config.event_names import EventName
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.modified import ALTER, BY_COLUMN, modified, named_column, new_column
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table
 from unshard.schema.lex import Token
 
@@ -44,36 +44,36 @@ _PARTITIONS = {
 }
 _NEW_KEYS = frozenset({"CONSTRAINT", "INDEX", "KEY", "UNIQUE", "PRIMARY", "FOREIGN", "FULLTEXT", "SPATIAL", "VECTOR"})
 _CONSTRAINT = "modify constraint"
-_OPTIONS: tuple[tuple[str, Event], ...] = (
-    ("CHARSET", Event("modify charset", frozenset({"modify table charset and collate"}))),
-    ("CHARACTER", Event("modify charset", frozenset({"modify table charset and collate"}))),
-    ("COLLATE", Event("modify collation", frozenset({"modify table charset and collate"}))),
-    ("ENGINE", Event("modify storage engine")),
-    ("COMMENT", Event(ALTER, frozenset({"modify table comment"}))),
-    ("AUTO_INCREMENT", Event(ALTER, frozenset({"rebase auto id"}))),
-    ("TTL", Event(ALTER, frozenset({"alter ttl info"}))),
+_OPTIONS: tuple[tuple[str, EventName], ...] = (
+    ("CHARSET", EventName("modify charset", frozenset({"modify table charset and collate"}))),
+    ("CHARACTER", EventName("modify charset", frozenset({"modify table charset and collate"}))),
+    ("COLLATE", EventName("modify collation", frozenset({"modify table charset and collate"}))),
+    ("ENGINE", EventName("modify storage engine")),
+    ("COMMENT", EventName(ALTER, frozenset({"modify table comment"}))),
+    ("AUTO_INCREMENT", EventName(ALTER, frozenset({"rebase auto id"}))),
+    ("TTL", EventName(ALTER, frozenset({"alter ttl info"}))),
 )
 
 
-def event_of(part: Ddl, before: Table | None, *, several: bool = False) -> Event:
+def event_of(part: Ddl, before: Table | None, *, several: bool = False) -> EventName:
     """The names of one operation (`alter_parts` makes them of an ALTER).
 
     `before` is its table as it is tracked in front of the statement; without it DM's name of a MODIFY is `alter
     table`. `several` tells that the statement has other parts too.
     """
-    if part.kind is Kind.ALTER_DATABASE:
-        return Event(part.kind.value, frozenset({"modify schema charset and collate"}))
-    if part.kind is Kind.DROP_INDEX:
-        return Event(part.kind.value, _dropped_key(_index_name(tokens_of(part.text, part.context)), before))
-    if part.kind is not Kind.ALTER_TABLE:
-        return Event(part.kind.value)
+    if part.kind is StatementKind.ALTER_DATABASE:
+        return EventName(part.kind.value, frozenset({"modify schema charset and collate"}))
+    if part.kind is StatementKind.DROP_INDEX:
+        return EventName(part.kind.value, _dropped_key(_index_name(tokens_of(part.text, part.context)), before))
+    if part.kind is not StatementKind.ALTER_TABLE:
+        return EventName(part.kind.value)
     found = _of_part(_own_tokens(part), before, mariadb=part.context.mariadb)
-    return Event(found.name, found.also | {"multi schema change"}) if several else found
+    return EventName(found.name, found.also | {"multi schema change"}) if several else found
 
 
 def dm_events(ddl: Ddl) -> tuple[str, ...]:
     """DM's names of the statement's operations, each once and sorted, as far as the text alone tells them."""
-    if ddl.kind is not Kind.ALTER_TABLE:
+    if ddl.kind is not StatementKind.ALTER_TABLE:
         return (ddl.kind.value,)
     return tuple(sorted({_name_by_text(part) for part in alter_parts(ddl)}))
 
@@ -89,69 +89,69 @@ def _own_tokens(part: Ddl) -> list[Token]:
     return [token for token in tokens_of(part.text, part.context) if token.start >= part.parts_at]
 
 
-def _of_part(own: Sequence[Token], before: Table | None, *, mariadb: bool) -> Event:
+def _of_part(own: Sequence[Token], before: Table | None, *, mariadb: bool) -> EventName:
     first = own[0].word if own else ""
     second = own[1].word if len(own) > 1 else ""
     words = [token.word for token in own]
     column = named_column(own)
     if column is not None:
-        return Event(modified(before, column, new_column(own, mariadb=mariadb)))
+        return EventName(modified(before, column, new_column(own, mariadb=mariadb)))
     if first == "ADD":
         return _added(words)
     if first == "DROP":
         return _dropped(own, before)
     if first == "RENAME":
-        return Event(_RENAMES.get(second, Kind.RENAME_TABLE.value))
+        return EventName(_RENAMES.get(second, StatementKind.RENAME_TABLE.value))
     if first == "ALTER":
         return _altered(words)
     if first in _PARTITIONS and second == "PARTITION":
-        return Event(_PARTITIONS[first])
+        return EventName(_PARTITIONS[first])
     if first == "REORGANIZE":
-        return Event(
+        return EventName(
             "reorganize table partition", frozenset({"split table partition"}) if _splits(own) else frozenset()
         )
     if first == "PARTITION":
-        return Event(ALTER, frozenset({"alter table partitioning"}))
+        return EventName(ALTER, frozenset({"alter table partitioning"}))
     if first == "REMOVE":
-        return Event(ALTER, frozenset({"alter ttl remove" if second == "TTL" else "remove table partitioning"}))
+        return EventName(ALTER, frozenset({"alter ttl remove" if second == "TTL" else "remove table partitioning"}))
     if first == "CONVERT" and second == "TO":
-        return Event("modify charset", frozenset({"modify table charset and collate"}))
+        return EventName("modify charset", frozenset({"modify table charset and collate"}))
     return _of_options(words)
 
 
-def _added(words: Sequence[str]) -> Event:
+def _added(words: Sequence[str]) -> EventName:
     second = words[1] if len(words) > 1 else ""
     if second == "PARTITION":
-        return Event(ALTER, frozenset({"add table partition"}))
+        return EventName(ALTER, frozenset({"add table partition"}))
     if second not in _NEW_KEYS:
-        return Event(ALTER, frozenset() if second in ("CHECK", "PERIOD", "SYSTEM") else frozenset({"add column"}))
+        return EventName(ALTER, frozenset() if second in ("CHECK", "PERIOD", "SYSTEM") else frozenset({"add column"}))
     if second == "CONSTRAINT":
         kind = next((word for word in words[2:] if word in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")), "")
     else:
         kind = second
     also = {"PRIMARY": "add primary key", "FOREIGN": "add foreign key"}.get(kind)
-    return Event(_CONSTRAINT, frozenset({also} if also else ()))
+    return EventName(_CONSTRAINT, frozenset({also} if also else ()))
 
 
-def _dropped(own: Sequence[Token], before: Table | None) -> Event:
+def _dropped(own: Sequence[Token], before: Table | None) -> EventName:
     second = own[1].word if len(own) > 1 else ""
     if second == "PARTITION":
-        return Event("drop table partition")
+        return EventName("drop table partition")
     if second == "PRIMARY":
-        return Event("drop primary key")
+        return EventName("drop primary key")
     if second in ("INDEX", "KEY"):
-        return Event("drop index", _dropped_key(_index_name(own), before))
+        return EventName("drop index", _dropped_key(_index_name(own), before))
     if second == "FOREIGN":
-        return Event(ALTER, frozenset({"drop foreign key"}))
-    return Event(ALTER if second in ("CONSTRAINT", "CHECK", "PERIOD", "SYSTEM") else "drop column")
+        return EventName(ALTER, frozenset({"drop foreign key"}))
+    return EventName(ALTER if second in ("CONSTRAINT", "CHECK", "PERIOD", "SYSTEM") else "drop column")
 
 
-def _altered(words: Sequence[str]) -> Event:
+def _altered(words: Sequence[str]) -> EventName:
     if words[1:2] in (["INDEX"], ["KEY"]):
-        return Event(ALTER, frozenset({"alter index visibility"}))
+        return EventName(ALTER, frozenset({"alter index visibility"}))
     if words[1:2] in (["CHECK"], ["CONSTRAINT"]):
-        return Event(ALTER)
-    return Event("modify default value", frozenset({"set default value"} if "SET" in words else ()))
+        return EventName(ALTER)
+    return EventName("modify default value", frozenset({"set default value"} if "SET" in words else ()))
 
 
 def _splits(own: Sequence[Token]) -> bool:
@@ -161,12 +161,12 @@ def _splits(own: Sequence[Token]) -> bool:
     return into > 2 and not any(token.is_symbol(",") for token in own[:into]) and made > 1
 
 
-def _of_options(words: Sequence[str]) -> Event:
+def _of_options(words: Sequence[str]) -> EventName:
     """DM takes the first option that has a name of its own."""
     found = [event for word in words for option, event in _OPTIONS if option == word]
     named = [event for event in found if event.name != ALTER]
     name = named[0].name if named else ALTER
-    return Event(name, frozenset(also for event in found for also in event.also))
+    return EventName(name, frozenset(also for event in found for also in event.also))
 
 
 def _index_name(statement: Sequence[Token]) -> str:

@@ -18,7 +18,7 @@ from unshard.ddl.cursor import tokens_of
 from unshard.ddl.intent import Step, Structures
 from unshard.ddl.modified import named_column
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.model.table import Index, Table, quote_name
 from unshard.mysql.defaults import column_lines, computed_default
 from unshard.schema.lex import Token, tokens
@@ -58,7 +58,7 @@ def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
 
 def numbered(step: Step) -> tuple[str, str] | None:
     """The column that the step makes AUTO_INCREMENT; in SQL, the rows that get a number by it ("" for all). Pure."""
-    if step.kind is not Kind.ALTER_TABLE:
+    if step.kind is not StatementKind.ALTER_TABLE:
         return None
     for name, line in _added(step).items():
         if _is_numbered(line):
@@ -98,7 +98,7 @@ def _partitions(table: Table) -> str:
 
 def _added(step: Step) -> dict[str, str]:
     """By column that the step adds, what the structure behind it says."""
-    if step.kind is not Kind.ALTER_TABLE:
+    if step.kind is not StatementKind.ALTER_TABLE:
         return {}
     had = {name.lower() for name in _columns(step, step.before)}
     after = _columns(step, step.after)

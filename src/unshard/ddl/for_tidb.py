@@ -27,7 +27,7 @@ from unshard.ddl.evaluate import (
 )
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import Table, TableName
@@ -40,8 +40,8 @@ from unshard.schema.implied import complete_table
 from unshard.schema.text import to_table, type_text
 from unshard.schema.tidb import (
     NotInTidbError,
+    TidbWords,
     Translation,
-    Words,
     alter_database,
     create_database,
     create_table,
@@ -54,11 +54,11 @@ _MODES = frozenset({"PIPES_AS_CONCAT", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "H
 """Modes that decide what an expression means; TiDB's session keeps them."""
 
 
-def words_of(connection: Any, wished: Mapping[str, str]) -> Words:
+def words_of(connection: Any, wished: Mapping[str, str]) -> TidbWords:
     """What the TiDB of this connection has; `wished` names collations that the user wants in the place of others."""
     available = frozenset(str(row[0]) for row in rows(connection, "SHOW COLLATION"))
     version = tidb_version(connection.get_server_info())
-    return Words(lambda collation: nearest(collation, available, wished), version or (7, 5, 0))
+    return TidbWords(lambda collation: nearest(collation, available, wished), version or (7, 5, 0))
 
 
 def for_tidb(
@@ -88,30 +88,30 @@ def _translated(
 ) -> Translation:
     around = surroundings(ddl.context, create_schema)
     match ddl.kind:
-        case Kind.CREATE_DATABASE | Kind.ALTER_DATABASE:
+        case StatementKind.CREATE_DATABASE | StatementKind.ALTER_DATABASE:
             collation = surroundings(ddl.context, evaluated_schema(ddl, create_schema)).collation
             words = words_of(connection, wished)
-            if ddl.kind is Kind.ALTER_DATABASE:
+            if ddl.kind is StatementKind.ALTER_DATABASE:
                 return Translation((alter_database(ddl.schema, collation, words),))
             text = create_database(ddl.schema, collation, words, if_not_exists=ddl.if_not_exists)
             return Translation((text,))
-        case Kind.CREATE_TABLE if ddl.like is None:
+        case StatementKind.CREATE_TABLE if ddl.like is None:
             name = ddl.tables[0]
             made = complete_table(created_definition(ddl), name.table, around)
             return create_table(made, name, words_of(connection, wished), if_not_exists=ddl.if_not_exists)
-        case Kind.CREATE_TABLE:
+        case StatementKind.CREATE_TABLE:
             assert ddl.like is not None
             unless = "IF NOT EXISTS " if ddl.if_not_exists else ""
             return Translation((f"CREATE TABLE {unless}{ddl.tables[0].quoted} LIKE {ddl.like.quoted}",))
-        case Kind.ALTER_TABLE | Kind.CREATE_INDEX | Kind.DROP_INDEX:
+        case StatementKind.ALTER_TABLE | StatementKind.CREATE_INDEX | StatementKind.DROP_INDEX:
             return _altered(connection, ddl, upstream, create_schema, wished)
-        case Kind.RENAME_TABLE:
+        case StatementKind.RENAME_TABLE:
             pairs = ", ".join(f"{old.quoted} TO {new.quoted}" for old, new in renames(ddl))
             return Translation((f"RENAME TABLE {pairs}",))
-        case Kind.DROP_TABLE:
+        case StatementKind.DROP_TABLE:
             maybe = "IF EXISTS " if ddl.table_may_be_missing else ""
             return Translation((f"DROP TABLE {maybe}{', '.join(name.quoted for name in ddl.tables)}",))
-        case Kind.TRUNCATE_TABLE:
+        case StatementKind.TRUNCATE_TABLE:
             return Translation((f"TRUNCATE TABLE {ddl.tables[0].quoted}",))
     return Translation((ddl.text,))
 
@@ -142,7 +142,7 @@ def _session(context: Context, schema: str) -> Context:
 
 
 def upstream_structure(
-    there: Table, now: Table | None, name: TableName, dialect: Dialect, words: Words
+    there: Table, now: Table | None, name: TableName, dialect: Dialect, words: TidbWords
 ) -> Table | None:
     """The structure that a source's table has had, told by TiDB's table and by the source's table as it is now.
 
@@ -166,7 +166,7 @@ def upstream_structure(
     return to_table(made, name, dialect)
 
 
-def _is_for(own: ColumnDefinition, there: ColumnDefinition, words: Words) -> bool:
+def _is_for(own: ColumnDefinition, there: ColumnDefinition, words: TidbWords) -> bool:
     """Whether TiDB would have a column of just this type for the source's."""
     try:
         return type_text(tidb_column(own, words).type, Dialect.TIDB) == type_text(there.type, Dialect.TIDB)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from unshard.ddl.context import Context
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Piece, Rules, StructureOf, all_pieces
+from unshard.ddl.pieces import AlterOperation, StatementRules, StructureOf, all_pieces
 from unshard.ddl.statement import Ddl
 from unshard.errors import DdlError
 from unshard.schema.lex import tokens
@@ -21,7 +21,7 @@ def parse_given(text: str, context: Context) -> Ddl:
         raise DdlError("DDL-026", context.where, error.cause, {"statement": text}) from error
 
 
-def given_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+def given_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """What is run of one, by the lists and routes alone. Raises DdlError DDL-033 where they leave something of it out.
 
     Raises as `ddl.pieces.all_pieces` too.

@@ -19,7 +19,7 @@ from typing import Any
 
 from unshard.ddl.context import Context
 from unshard.ddl.same_structure import alike, normal
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 
 Structures = Mapping[str, str | None]
 """SHOW CREATE by quoted name of a table or database on the target; None where there is none."""
@@ -48,7 +48,7 @@ class Step:
     """
 
     statement: str
-    kind: Kind
+    kind: StatementKind
     again: Again
     before: Structures
     after: Structures
@@ -72,7 +72,7 @@ class Step:
         """`session` is that of the whole statement, which early records of a step leave to it."""
         return cls(
             form["statement"],
-            Kind(form["kind"]),
+            StatementKind(form["kind"]),
             Again(form["again"]),
             form["before"],
             form["after"],
@@ -137,12 +137,14 @@ def again(ddl: Ddl, before: Structures, after: Structures) -> Again:
     Rows behind the statement are not applied yet, so emptying or rebuilding a table twice is as good as once.
     Moving rows between tables or values between columns is not.
     """
-    if ddl.kind in (Kind.DROP_TABLE, Kind.DROP_DATABASE) and all(text is None for text in before.values()):
+    if ddl.kind in (StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE) and all(
+        text is None for text in before.values()
+    ):
         return Again.NOTHING
-    if ddl.kind in (Kind.CREATE_DATABASE, Kind.ALTER_DATABASE):
+    if ddl.kind in (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE):
         return Again.HARMLESS if ddl.or_replace else Again.NOTHING
     swaps = any(action in ("EXCHANGE", "CHANGE") or action.startswith("RENAME") for action in ddl.actions)
-    if ddl.kind is Kind.RENAME_TABLE or swaps:
+    if ddl.kind is StatementKind.RENAME_TABLE or swaps:
         return (
             Again.NOTHING
             if ddl.table_may_be_missing and all(text is None for text in before.values())

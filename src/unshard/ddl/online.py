@@ -29,12 +29,12 @@ from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import renames, routed, split
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError, Where
 from unshard.model.table import TableName
-from unshard.transform.online_tables import OnlineTables, Part
+from unshard.transform.online_tables import OnlineTablePart, OnlineTables
 
-_WITHOUT_EFFECT = frozenset({Kind.TRUNCATE_TABLE})
+_WITHOUT_EFFECT = frozenset({StatementKind.TRUNCATE_TABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class OnlineDdl:
 
         Changes nothing. Raises DdlError DDL-023, DDL-024, DDL-025.
         """
-        if ddl.kind.on_schema or ddl.kind is Kind.TEMPORARY_TABLE:
+        if ddl.kind.on_schema or ddl.kind is StatementKind.TEMPORARY_TABLE:
             return None
         if all(self.tables.is_real(name) for name in ddl.tables):
             return None
@@ -90,9 +90,9 @@ class OnlineDdl:
         name = next(name for name in ddl.tables if not self.tables.is_real(name))
         part, table, rule = self.tables.told(name)
         is_part = f"{name} is {part} of {table} ({rule})"
-        if part is Part.TRASH or ddl.kind in _WITHOUT_EFFECT:
+        if part is OnlineTablePart.TRASH or ddl.kind in _WITHOUT_EFFECT:
             return Meaning(f"{is_part}: nothing is run")
-        if ddl.kind in (Kind.CREATE_TABLE, Kind.DROP_TABLE):
+        if ddl.kind in (StatementKind.CREATE_TABLE, StatementKind.DROP_TABLE):
             why = f"{is_part}: nothing is run, and what was kept of an earlier {name} goes"
             return Meaning(why, records={name: ()} if name in self.records else {})
         kept = (*self.records.get(name, ()), Kept(ddl.text, ddl.context))
@@ -123,13 +123,13 @@ class OnlineDdl:
         values = {"old": str(old), "new": str(new), "statement": ddl.text}
         where = replace(ddl.context.where, table=str(old))
         match self.tables.told(old).part, self.tables.told(new).part:
-            case Part.REAL, Part.GHOST:
+            case OnlineTablePart.REAL, OnlineTablePart.GHOST:
                 raise DdlError("DDL-023", where, values=values)
-            case ((Part.GHOST | Part.TRASH), Part.GHOST):
+            case ((OnlineTablePart.GHOST | OnlineTablePart.TRASH), OnlineTablePart.GHOST):
                 raise DdlError("DDL-024", where, values=values)
-            case Part.GHOST, Part.TRASH:
+            case OnlineTablePart.GHOST, OnlineTablePart.TRASH:
                 return Meaning(f"{old}, a ghost, becomes trash: what was kept of it goes", records={old: ()})
-            case Part.GHOST, Part.REAL:
+            case OnlineTablePart.GHOST, OnlineTablePart.REAL:
                 at = ddl.context.where
                 beside = tuple(Kept(part.text, part.context) for part in alter_parts(ddl) if not renames(part))
                 kept = (*self.records.get(old, ()), *beside)

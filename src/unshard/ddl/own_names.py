@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.table import Table, quote_name
 from unshard.schema.lex import TokenKind
 
@@ -45,7 +45,7 @@ def own_names(ddl: Ddl) -> Iterator[OwnName]:
     found = tokens_of(ddl.text, ddl.context)
     words = [token.word for token in found]
     for at, pair in enumerate(pairwise(words)):
-        made = pair[0] == "CONSTRAINT" and ddl.kind is Kind.CREATE_TABLE
+        made = pair[0] == "CONSTRAINT" and ddl.kind is StatementKind.CREATE_TABLE
         if not made and (pair[0] not in ("DROP", "ALTER") or pair[1] not in _KINDS):
             continue
         named = next((token for token in found[at + (1 if made else 2) :] if token.word not in _BETWEEN), None)

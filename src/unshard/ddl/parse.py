@@ -9,7 +9,7 @@ from __future__ import annotations
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import Cursor, read_table, tokens_of
 from unshard.ddl.skip import skip_reason
-from unshard.ddl.statement import Ddl, Kind, NamePlace, Role, Skipped
+from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.ddl.table_parts import alter_names, body_end, mentions, says_charset
 from unshard.errors import DdlError
 
@@ -59,7 +59,7 @@ def _create(at: Cursor) -> Ddl:
     at.take("ONLINE") or at.take("OFFLINE")
     if at.take("DATABASE") or at.take("SCHEMA"):
         there = at.take("IF", "NOT", "EXISTS")
-        return _on_schema(at, Kind.CREATE_DATABASE, if_not_exists=there, or_replace=or_replace)
+        return _on_schema(at, StatementKind.CREATE_DATABASE, if_not_exists=there, or_replace=or_replace)
     if at.take("TABLE"):
         return _create_table(at, or_replace)
     for modifier in ("UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR"):
@@ -67,25 +67,25 @@ def _create(at: Cursor) -> Ddl:
     if at.take("INDEX"):
         there = at.take("IF", "NOT", "EXISTS")
         at.skip_to("ON")
-        table = read_table(at, Role.OBJECT)
+        table = read_table(at, TableRole.OBJECT)
         at.to_end()
-        return at.ddl(Kind.CREATE_INDEX, (table,), if_not_exists=there, or_replace=or_replace)
+        return at.ddl(StatementKind.CREATE_INDEX, (table,), if_not_exists=there, or_replace=or_replace)
     if at.take("SEQUENCE"):
         return _sequence(at, if_not_exists=at.take("IF", "NOT", "EXISTS"), or_replace=or_replace)
     if at.take("TEMPORARY", "TABLE"):
         at.take("IF", "NOT", "EXISTS")
-        own = read_table(at, Role.OBJECT)
+        own = read_table(at, TableRole.OBJECT)
         at.to_end()
-        return at.ddl(Kind.TEMPORARY_TABLE, (own,), or_replace=or_replace)
+        return at.ddl(StatementKind.TEMPORARY_TABLE, (own,), or_replace=or_replace)
     raise at.refuse("only CREATE of TABLE, INDEX and DATABASE is carried")
 
 
 def _create_table(at: Cursor, or_replace: bool) -> Ddl:
     there = at.take("IF", "NOT", "EXISTS")
-    own = read_table(at, Role.OBJECT)
+    own = read_table(at, TableRole.OBJECT)
     model: tuple[NamePlace, ...] = ()
     if at.take("LIKE") or at.take_symbol_word("(", "LIKE"):
-        model = (read_table(at, Role.MODEL),)
+        model = (read_table(at, TableRole.MODEL),)
         at.take_symbol(")")
         body = None
     else:
@@ -95,7 +95,7 @@ def _create_table(at: Cursor, or_replace: bool) -> Ddl:
         raise at.refuse("CREATE TABLE … SELECT with its SELECT: its session did not log in ROW format")
     places = (own, *model, *mentions(at))
     return at.ddl(
-        Kind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE,
         places,
         if_not_exists=there,
         or_replace=or_replace,
@@ -110,7 +110,7 @@ def _alter(at: Cursor) -> Ddl:
     if at.take("DATABASE") or at.take("SCHEMA"):
         if any(token.word == "UPGRADE" for token in at.rest()):
             raise at.refuse("UPGRADE DATA DIRECTORY NAME concerns the source's own files")
-        return _on_schema(at, Kind.ALTER_DATABASE)
+        return _on_schema(at, StatementKind.ALTER_DATABASE)
     if at.take("SEQUENCE"):
         return _sequence(at, if_exists=at.take("IF", "EXISTS"))
     at.take("ONLINE") or at.take("OFFLINE")
@@ -118,56 +118,56 @@ def _alter(at: Cursor) -> Ddl:
     if not at.take("TABLE"):
         raise at.refuse("only ALTER of TABLE and DATABASE is carried")
     there = at.take("IF", "EXISTS")
-    own = read_table(at, Role.OBJECT)
+    own = read_table(at, TableRole.OBJECT)
     at.skip_wait()
     begin = at.rest()
     named, actions = alter_names(at)
     if {"DISCARD", "IMPORT"} & actions:
         raise at.refuse("DISCARD and IMPORT move table files, which are not in the log")
     parts_at = begin[0].start if actions else None
-    return at.ddl(Kind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions, parts_at=parts_at)
+    return at.ddl(StatementKind.ALTER_TABLE, (own, *named), if_exists=there, actions=actions, parts_at=parts_at)
 
 
 def _drop(at: Cursor) -> Ddl:
     at.take("DROP")
     if at.take("DATABASE") or at.take("SCHEMA"):
-        return _on_schema(at, Kind.DROP_DATABASE, if_exists=at.take("IF", "EXISTS"))
+        return _on_schema(at, StatementKind.DROP_DATABASE, if_exists=at.take("IF", "EXISTS"))
     if at.take("TABLE") or at.take("TABLES"):
         there = at.take("IF", "EXISTS")
-        places = [read_table(at, Role.OBJECT)]
+        places = [read_table(at, TableRole.OBJECT)]
         while at.take_symbol(","):
-            places.append(read_table(at, Role.OBJECT))
+            places.append(read_table(at, TableRole.OBJECT))
         at.skip_wait()
         at.take("RESTRICT") or at.take("CASCADE")
-        return at.ddl(Kind.DROP_TABLE, tuple(places), if_exists=there)
+        return at.ddl(StatementKind.DROP_TABLE, tuple(places), if_exists=there)
     at.take("ONLINE") or at.take("OFFLINE")
     if at.take("SEQUENCE"):
         return _sequence(at, if_exists=at.take("IF", "EXISTS"))
     if at.take("INDEX"):
         there = at.take("IF", "EXISTS")
         at.skip_to("ON")
-        table = read_table(at, Role.OBJECT)
+        table = read_table(at, TableRole.OBJECT)
         at.to_end()
-        return at.ddl(Kind.DROP_INDEX, (table,), if_exists=there)
+        return at.ddl(StatementKind.DROP_INDEX, (table,), if_exists=there)
     raise at.refuse("only DROP of TABLE, INDEX and DATABASE is carried")
 
 
 def _sequence(at: Cursor, **conditions: bool) -> Ddl:
     """Any statement on sequences: DROP may name several, of the others only the name is read."""
-    places = [read_table(at, Role.OBJECT)]
+    places = [read_table(at, TableRole.OBJECT)]
     while at.take_symbol(","):
-        places.append(read_table(at, Role.OBJECT))
+        places.append(read_table(at, TableRole.OBJECT))
     at.to_end()
-    return at.ddl(Kind.SEQUENCE, tuple(places), **conditions)
+    return at.ddl(StatementKind.SEQUENCE, tuple(places), **conditions)
 
 
 def _truncate(at: Cursor) -> Ddl:
     at.take("TRUNCATE")
     at.take("TABLE")
-    table = read_table(at, Role.OBJECT)
+    table = read_table(at, TableRole.OBJECT)
     at.skip_wait()
     at.take("DROP", "STORAGE") or at.take("REUSE", "STORAGE")
-    return at.ddl(Kind.TRUNCATE_TABLE, (table,))
+    return at.ddl(StatementKind.TRUNCATE_TABLE, (table,))
 
 
 def _rename(at: Cursor) -> Ddl:
@@ -177,19 +177,19 @@ def _rename(at: Cursor) -> Ddl:
     there = at.take("IF", "EXISTS")
     places: list[NamePlace] = []
     while True:
-        places.append(read_table(at, Role.OBJECT))
+        places.append(read_table(at, TableRole.OBJECT))
         at.skip_wait()
         if not at.take("TO"):
             raise at.refuse("TO is missing")
-        places.append(read_table(at, Role.NEW))
+        places.append(read_table(at, TableRole.NEW))
         if not at.take_symbol(","):
-            return at.ddl(Kind.RENAME_TABLE, tuple(places), if_exists=there)
+            return at.ddl(StatementKind.RENAME_TABLE, tuple(places), if_exists=there)
 
 
 def _on_schema(
-    at: Cursor, kind: Kind, *, if_exists: bool = False, if_not_exists: bool = False, or_replace: bool = False
+    at: Cursor, kind: StatementKind, *, if_exists: bool = False, if_not_exists: bool = False, or_replace: bool = False
 ) -> Ddl:
-    name, place = at.schema_name(may_be_missing=kind is Kind.ALTER_DATABASE)
+    name, place = at.schema_name(may_be_missing=kind is StatementKind.ALTER_DATABASE)
     at.to_end()
     return Ddl(
         kind,

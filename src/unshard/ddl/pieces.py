@@ -13,7 +13,7 @@
 | | `sync.no_shard_mode` | without, refused where several tables share the target's |
 | plan, carry out | `prepare`, `carry_out` | an intent, run once |
 
-Between `STEPS` pieces only get fewer, or change what of them is run. Each says why (`Piece.notes`).
+Between `STEPS` pieces only get fewer, or change what of them is run. Each says why (`AlterOperation.notes`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.marks import MarksOf, unmarked
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.rewrite import Route, renames, split
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
 from unshard.transform.event_filter import Verdict
@@ -39,7 +39,7 @@ def _taken(_: Ddl, __: StructureOf) -> Verdict | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class StatementRules:
     """A source's rules, as functions.
 
     `judge` is asked for single operations (one part of an ALTER, one dropped table): what the event filter says of it,
@@ -59,7 +59,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class OperationNote:
     """What a step did to a piece, and why."""
 
     step: str
@@ -67,7 +67,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AlterOperation:
     """One operation, in the source's names.
 
     Args:
@@ -86,35 +86,35 @@ class Piece:
     leaves: TableName | None = None
     dropped: bool = False
     parts: tuple[tuple[Ddl, Verdict | None], ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[OperationNote, ...] = ()
     tracked: bool = True
     given: bool = False
 
-    def noted(self, step: str, why: str) -> Piece:
-        return replace(self, notes=(*self.notes, Note(step, why)))
+    def noted(self, step: str, why: str) -> AlterOperation:
+        return replace(self, notes=(*self.notes, OperationNote(step, why)))
 
-    def drop(self, step: str, why: str) -> Piece:
+    def drop(self, step: str, why: str) -> AlterOperation:
         return replace(self.noted(step, why), run=(), dropped=True)
 
 
-Step = Callable[[Piece, Rules, StructureOf], tuple[Piece, ...]]
+Step = Callable[[AlterOperation, StatementRules, StructureOf], tuple[AlterOperation, ...]]
 
 ONLINE_DDL, BLOCK_ALLOW, EVENT_FILTER, ROUTE = "online-ddl", "block-allow-list", "event-filter", "route"
 """Steps, as notes name them."""
 
 
-def pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+def pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """What the rules leave of a statement, in order. Raises as `all_pieces`."""
     return tuple(piece for piece in all_pieces(ddl, rules, structure) if not piece.dropped)
 
 
-def all_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+def all_pieces(ddl: Ddl, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """Every piece of a statement, those too that a step drops.
 
     Raises DdlError DDL-011, DDL-013 and DDL-035, what `rules.judge` raises, and as `OnlineDdl.meaning`.
     """
     rules = replace(rules, allows=_with_passing(ddl, rules))
-    found = tuple(Piece(single, (single,)) for single in split(ddl))
+    found = tuple(AlterOperation(single, (single,)) for single in split(ddl))
     for step in STEPS:
         found = tuple(
             after for piece in found for after in ((piece,) if piece.dropped else step(piece, rules, structure))
@@ -122,23 +122,23 @@ def all_pieces(ddl: Ddl, rules: Rules, structure: StructureOf) -> tuple[Piece, .
     return found
 
 
-def online_ddl(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+def online_ddl(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
     """Of a statement on a ghost or on trash, what stands in its place."""
     meaning = rules.online.meaning(piece.ddl, rules.allows)
     if meaning is None:
         return (piece,)
     if not meaning.run:
         return (piece.drop(ONLINE_DDL, meaning.why),)
-    return tuple(Piece(ddl, (ddl,)).noted(ONLINE_DDL, meaning.why) for ddl in meaning.run)
+    return tuple(AlterOperation(ddl, (ddl,)).noted(ONLINE_DDL, meaning.why) for ddl in meaning.run)
 
 
-def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+def block_allow(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
     """Whole pieces of names that are let through; those whose table leaves by RENAME; none of the others."""
     ddl = piece.ddl
     if ddl.kind.on_schema:
         return (piece,) if rules.allows_schema(ddl.schema) else (piece.drop(BLOCK_ALLOW, f"{ddl.schema} is kept out"),)
     shut = [name for name in ddl.tables if not rules.allows(name)]
-    if not shut or (ddl.kind is Kind.SEQUENCE and len(shut) < len(ddl.tables)):
+    if not shut or (ddl.kind is StatementKind.SEQUENCE and len(shut) < len(ddl.tables)):
         return (piece,)
     if len(shut) == len(set(ddl.tables)):
         return (piece.drop(BLOCK_ALLOW, f"{', '.join(map(str, shut))} kept out"),)
@@ -150,7 +150,7 @@ def block_allow(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]
     raise DdlError("DDL-011", replace(ddl.context.where, table=str(ddl.tables[0])), values=values)
 
 
-def event_filter(piece: Piece, rules: Rules, structure: StructureOf) -> tuple[Piece, ...]:
+def event_filter(piece: AlterOperation, rules: StatementRules, structure: StructureOf) -> tuple[AlterOperation, ...]:
     """The parts that the filter takes; all of a statement stay one. The tracker follows it whole in any case."""
     single = alter_parts(piece.ddl)
     judged = tuple((part, rules.judge(part, structure)) for part in single)
@@ -163,9 +163,9 @@ def event_filter(piece: Piece, rules: Rules, structure: StructureOf) -> tuple[Pi
     return (replace(piece, run=taken).noted(EVENT_FILTER, f"left out by {by}{rest}; the tracker follows it whole"),)
 
 
-def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+def sequence(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
     """Sequences are not carried: nothing of one that the event filter leaves out. Raises DDL-013 for another."""
-    if piece.ddl.kind is not Kind.SEQUENCE:
+    if piece.ddl.kind is not StatementKind.SEQUENCE:
         return (piece,)
     if not piece.run:
         return (replace(piece, dropped=True),)
@@ -174,9 +174,9 @@ def sequence(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
     raise DdlError("DDL-013", replace(piece.ddl.context.where, table=name), values=values)
 
 
-def temporary_table(piece: Piece, _: Rules, __: StructureOf) -> tuple[Piece, ...]:
+def temporary_table(piece: AlterOperation, _: StatementRules, __: StructureOf) -> tuple[AlterOperation, ...]:
     """Nothing of one that the event filter leaves out. Raises DDL-035 for another."""
-    if piece.ddl.kind is not Kind.TEMPORARY_TABLE:
+    if piece.ddl.kind is not StatementKind.TEMPORARY_TABLE:
         return (piece,)
     if not piece.run:
         return (replace(piece, dropped=True),)
@@ -184,7 +184,7 @@ def temporary_table(piece: Piece, _: Rules, __: StructureOf) -> tuple[Piece, ...
     raise DdlError("DDL-035", where, values={"statement": piece.ddl.text})
 
 
-def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...]:
+def route_rename(piece: AlterOperation, rules: StatementRules, _: StructureOf) -> tuple[AlterOperation, ...]:
     """Nothing is run of a RENAME whose two names are one on the target: shards that change their number."""
     if any(rules.route(old) != rules.route(new) for old, new in renames(piece.ddl)) or not renames(piece.ddl):
         return (piece,)
@@ -196,7 +196,7 @@ def route_rename(piece: Piece, rules: Rules, _: StructureOf) -> tuple[Piece, ...
 STEPS: tuple[Step, ...] = (online_ddl, block_allow, event_filter, sequence, temporary_table, route_rename)
 
 
-def _with_passing(ddl: Ddl, rules: Rules) -> Callable[[TableName], bool]:
+def _with_passing(ddl: Ddl, rules: StatementRules) -> Callable[[TableName], bool]:
     """`rules.allows`, and names that a RENAME list only passes a table through on its way (a TO tmp, …, tmp TO b)."""
     origin: dict[TableName, TableName] = {}
     through: dict[TableName, set[TableName]] = {}

@@ -14,7 +14,7 @@ from unshard.ddl.own_names import as_it_has, own_names
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch, show_create_database
 from unshard.ddl.session import neutral_session
-from unshard.ddl.statement import Ddl, Kind, NamePlace, Role
+from unshard.ddl.statement import Ddl, NamePlace, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName, quote_name
@@ -148,22 +148,22 @@ def _as_there(world: _World, ddl: Ddl, sources: Collection[str]) -> Ddl:
 def _around_schema(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
     key = quote_name(ddl.schema)
     found = show_create_database(world.connection, ddl.schema)
-    if ddl.kind is Kind.DROP_DATABASE:
+    if ddl.kind is StatementKind.DROP_DATABASE:
         return {key: found}, {key: None}
-    if ddl.kind is Kind.ALTER_DATABASE:
+    if ddl.kind is StatementKind.ALTER_DATABASE:
         if found is None:
             raise _missing(ddl, ddl.schema)
         world.schema(ddl, ddl.schema)
-    before = found if ddl.kind is Kind.ALTER_DATABASE or ddl.or_replace else None
+    before = found if ddl.kind is StatementKind.ALTER_DATABASE or ddl.or_replace else None
     after = world.schemas[ddl.schema] = world.after_schema(ddl, found)
     return {key: before}, {key: after}
 
 
 def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
     before = {name: _before(world, ddl, name) for name in dict.fromkeys(ddl.tables)}
-    if ddl.kind is Kind.DROP_TABLE:
+    if ddl.kind is StatementKind.DROP_TABLE:
         after: dict[TableName, Table | None] = dict.fromkeys(before)
-    elif ddl.kind is Kind.TRUNCATE_TABLE:
+    elif ddl.kind is StatementKind.TRUNCATE_TABLE:
         _need(world, ddl)
         after = dict(before)
     else:
@@ -176,14 +176,14 @@ def _around_tables(world: _World, ddl: Ddl) -> tuple[Structures, Structures]:
 
 def _before(world: _World, ddl: Ddl, name: TableName) -> Table | None:
     """A plain CREATE TABLE was run where no such table was; what is there on the target now is looked at later."""
-    creates = ddl.kind is Kind.CREATE_TABLE and not ddl.or_replace
+    creates = ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace
     return None if creates else world.table(name)
 
 
 def _need(world: _World, ddl: Ddl) -> None:
     """Copies in scratch of all that the statement needs. Raises DdlError DDL-005 for what the target lacks."""
     for place in ddl.places:
-        if place.role is Role.MENTION:
+        if place.role is TableRole.MENTION:
             continue
         if world.schema(ddl, place.name.schema) is None:
             raise _missing(ddl, place.name.schema)
@@ -192,7 +192,7 @@ def _need(world: _World, ddl: Ddl) -> None:
             continue
         if table is not None:
             world.need(table)
-        elif place.role is not Role.NEW and not ddl.table_may_be_missing:
+        elif place.role is not TableRole.NEW and not ddl.table_may_be_missing:
             raise _missing(ddl, str(place.name))
 
 
@@ -201,13 +201,13 @@ def _refuse_taken(world: _World, ddl: Ddl) -> None:
     if world.table(ddl.tables[0]) is None:
         return
     for place in ddl.places:
-        if place.role is Role.NEW and place.name != ddl.tables[0] and world.table(place.name) is not None:
+        if place.role is TableRole.NEW and place.name != ddl.tables[0] and world.table(place.name) is not None:
             where = replace(ddl.context.where, table=str(place.name))
             raise DdlError("DDL-012", where, values={"table": str(place.name), "statement": ddl.text})
 
 
 def _is_made(ddl: Ddl, place: NamePlace) -> bool:
-    return ddl.kind is Kind.CREATE_TABLE and place.role is Role.OBJECT
+    return ddl.kind is StatementKind.CREATE_TABLE and place.role is TableRole.OBJECT
 
 
 def _missing(ddl: Ddl, what: str) -> DdlError:

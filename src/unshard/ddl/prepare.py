@@ -26,12 +26,12 @@ from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import check_marks
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Piece, Rules
+from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.rewrite import routed, with_charset, without_or_replace
 from unshard.ddl.scratch import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
-from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
 from unshard.model.position import Position
@@ -40,12 +40,14 @@ from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, tokens
 
-_ON_TABLE = frozenset({Kind.ALTER_TABLE, Kind.RENAME_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
+_ON_TABLE = frozenset(
+    {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX}
+)
 """Kinds whose first table has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
+class UpstreamTable:
     """What TiDB's form of a statement depends on: the source's table before it, its schema's SHOW CREATE DATABASE."""
 
     table: Table | None = None
@@ -57,11 +59,11 @@ class RoutedDdl:
     """A statement in the target's names; with `upstream` still in the source's words, else as the target takes it."""
 
     ddl: Ddl
-    upstream: Upstream | None = None
+    upstream: UpstreamTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedDdl:
     """`changes` for the tracker; `intent` for the target, None where nothing is to be run."""
 
     changes: Changes
@@ -69,8 +71,13 @@ class Prepared:
 
 
 def prepare(
-    connection: Any, found: Sequence[Piece], tracker: SchemaTracker, rules: Rules, begin: Position, end: Position
-) -> Prepared:
+    connection: Any,
+    found: Sequence[AlterOperation],
+    tracker: SchemaTracker,
+    rules: StatementRules,
+    begin: Position,
+    end: Position,
+) -> PreparedDdl:
     """What becomes of the pieces of a statement between `begin` and `end` of the log.
 
     Raises as `for_target`, and DdlError DDL-005, DDL-012 as `plan_intent`.
@@ -78,12 +85,12 @@ def prepare(
     changes, routed_ones = for_target(connection, found, tracker, rules)
     statements = in_targets_words(connection, routed_ones, rules)
     if not statements:
-        return Prepared(changes, None)
-    return Prepared(changes, plan_intent(connection, tracker.place, statements, begin, end, upstream_names(found)))
+        return PreparedDdl(changes, None)
+    return PreparedDdl(changes, plan_intent(connection, tracker.place, statements, begin, end, upstream_names(found)))
 
 
 def for_target(
-    connection: Any, found: Sequence[Piece], tracker: SchemaTracker, rules: Rules
+    connection: Any, found: Sequence[AlterOperation], tracker: SchemaTracker, rules: StatementRules
 ) -> tuple[Changes, list[RoutedDdl]]:
     """What the pieces of a statement change upstream, and what of them is run on the target, in its names.
 
@@ -96,7 +103,7 @@ def for_target(
     followed = [piece.ddl for piece in tracked if piece.leaves is None]
 
     def before(name: TableName) -> Table | None:
-        creates = any(ddl.kind is Kind.CREATE_TABLE for ddl in followed)
+        creates = any(ddl.kind is StatementKind.CREATE_TABLE for ddl in followed)
         return tracker.get(name) if tracker.knows(name) else None if creates else tracker.unknown(name)
 
     check_marks(followed, changes, before, rules.marks, rules.allows)
@@ -117,7 +124,7 @@ def for_target(
     return {name: table for name, table in changes.items() if not name.table or rules.allows(name)}, statements
 
 
-def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: Rules) -> list[Ddl]:
+def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: StatementRules) -> list[Ddl]:
     """The statements as the target takes them: for TiDB, by the structure that its table has now.
 
     What a human gives is as a human has written it. Raises as `for_tidb`.
@@ -132,19 +139,19 @@ def in_targets_words(connection: Any, statements: Sequence[RoutedDdl], rules: Ru
     return found
 
 
-def upstream_names(found: Sequence[Piece]) -> frozenset[str]:
+def upstream_names(found: Sequence[AlterOperation]) -> frozenset[str]:
     """The names, without schemas, of the tables that the pieces are on."""
     return frozenset(name.table for piece in found for name in piece.ddl.tables)
 
 
-def to_run(found: Sequence[Piece], rules: Rules) -> list[Ddl]:
+def to_run(found: Sequence[AlterOperation], rules: StatementRules) -> list[Ddl]:
     """What of the pieces is run on the target, in the source's names and in order."""
     return [part for piece in found for part in piece.run if not _made_by_hand(part, rules)]
 
 
-def _known(found: Sequence[Piece], tracker: SchemaTracker) -> list[Piece]:
+def _known(found: Sequence[AlterOperation], tracker: SchemaTracker) -> list[AlterOperation]:
     """Without operations that a filter leaves out on a table whose structure nobody knows: it stays unknown."""
-    kept: list[Piece] = []
+    kept: list[AlterOperation] = []
     named: set[TableName] = set()
     for piece in found:
         table = piece.ddl.tables[0] if piece.ddl.kind in _ON_TABLE and not piece.run else None
@@ -154,32 +161,34 @@ def _known(found: Sequence[Piece], tracker: SchemaTracker) -> list[Piece]:
     return kept
 
 
-def _changes(connection: Any, found: Sequence[Piece], tracker: SchemaTracker) -> Changes:
+def _changes(connection: Any, found: Sequence[AlterOperation], tracker: SchemaTracker) -> Changes:
     """What the tracker makes of the pieces. A CREATE that a filter leaves out need not be one that the target knows."""
     try:
         return tracker.after(connection, *(piece.ddl for piece in found))
     except DdlError as error:
-        creates = all(piece.ddl.kind in (Kind.CREATE_TABLE, Kind.CREATE_DATABASE) for piece in found)
+        creates = all(piece.ddl.kind in (StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE) for piece in found)
         if error.code in NOT_FOLLOWED and creates and not any(piece.run for piece in found):
             made = [name for piece in found for name in piece.ddl.tables[:1]]
             return {name: None for name in made if tracker.knows(name)}  # OR REPLACE: what it was is not what it is
         raise
 
 
-def _made_by_hand(ddl: Ddl, rules: Rules) -> bool:
+def _made_by_hand(ddl: Ddl, rules: StatementRules) -> bool:
     """Whether it makes a table that has more columns on the target: the first row of it tells what is missing there."""
-    return ddl.kind is Kind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
+    return ddl.kind is StatementKind.CREATE_TABLE and not ddl.or_replace and rules.marks(ddl.tables[0]).more
 
 
 def _schemas_made(
-    connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: Rules
+    connection: Any, ddl: Ddl, tracker: SchemaTracker, changes: Changes, rules: StatementRules
 ) -> Iterator[RoutedDdl]:
     """CREATE DATABASE, as it is upstream, of those that a new table needs and the target lacks.
 
     One that held no table when the source was copied was made by nobody.
     """
     for place in ddl.places:
-        makes = place.role is Role.NEW or (place.role is Role.OBJECT and ddl.kind is Kind.CREATE_TABLE)
+        makes = place.role is TableRole.NEW or (
+            place.role is TableRole.OBJECT and ddl.kind is StatementKind.CREATE_TABLE
+        )
         upstream, target = place.name.schema, rules.route(place.name).schema
         if makes and show_create_database(connection, target) is None:
             row = changes.get(schema_row(upstream))
@@ -187,16 +196,16 @@ def _schemas_made(
             _, end = (classify_ddl(create_sql, Context()).schema_place if create_sql else None) or (0, 0)
             options = create_sql[end:] if create_sql else ""
             made = classify_ddl(f"CREATE DATABASE IF NOT EXISTS {quote_name(target)}{options}", ddl.context)
-            yield RoutedDdl(made, Upstream(None, create_sql) if is_tidb(connection) else None)
+            yield RoutedDdl(made, UpstreamTable(None, create_sql) if is_tidb(connection) else None)
 
 
-def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tuple[Ddl, ...]:
+def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: StatementRules) -> tuple[Ddl, ...]:
     """The piece in the target's names; a CREATE TABLE says all that depends on its surroundings upstream.
 
     CREATE OR REPLACE TABLE is two statements for a server that lacks it.
     """
-    replaces = ddl.kind is Kind.CREATE_TABLE and ddl.or_replace
-    created = changes.get(ddl.tables[0]) if ddl.kind is Kind.CREATE_TABLE else None
+    replaces = ddl.kind is StatementKind.CREATE_TABLE and ddl.or_replace
+    created = changes.get(ddl.tables[0]) if ddl.kind is StatementKind.CREATE_TABLE else None
     if created is not None and ddl.like is not None and not _is_model(connection, ddl.like, ddl.tables[0], rules):
         context = Context(ddl.schema, where=ddl.context.where, mariadb=ddl.context.mariadb)
         ddl = classify_ddl(created.create_sql, context)
@@ -211,18 +220,20 @@ def _for_target(connection: Any, ddl: Ddl, changes: Changes, rules: Rules) -> tu
 
 def _before(ddl: Ddl, tracker: SchemaTracker) -> Table | None:
     """The source's table before a statement that alters it."""
-    return tracker.get(ddl.tables[0]) if ddl.kind is Kind.ALTER_TABLE else None
+    return tracker.get(ddl.tables[0]) if ddl.kind is StatementKind.ALTER_TABLE else None
 
 
-def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> Upstream:
+def _upstream(ddl: Ddl, tracker: SchemaTracker, changes: Changes) -> UpstreamTable:
     """What a statement in the source's names depends on."""
     name = ddl.tables[0] if ddl.tables else schema_row(ddl.schema)
-    table = tracker.get(name) or changes.get(name) if name.table and ddl.kind is not Kind.CREATE_TABLE else None
+    table = (
+        tracker.get(name) or changes.get(name) if name.table and ddl.kind is not StatementKind.CREATE_TABLE else None
+    )
     row = changes.get(schema_row(name.schema))
-    return Upstream(table, row.create_sql if row is not None else tracker.schema_sql(name.schema))
+    return UpstreamTable(table, row.create_sql if row is not None else tracker.schema_sql(name.schema))
 
 
-def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -> bool:
+def _is_model(connection: Any, like: TableName, made: TableName, rules: StatementRules) -> bool:
     """Whether the target has the table that LIKE names, and it is another one there too: not so for two shards."""
     if rules.route(like) == rules.route(made):
         return False
@@ -230,7 +241,7 @@ def _is_model(connection: Any, like: TableName, made: TableName, rules: Rules) -
         return read_table(connection, rules.route(like)) is not None
 
 
-def _with_upstream_charset(connection: Any, ddl: Ddl, created: Table, rules: Rules) -> Ddl:
+def _with_upstream_charset(connection: Any, ddl: Ddl, created: Table, rules: StatementRules) -> Ddl:
     target = show_create_database(connection, rules.route(ddl.tables[0]).schema)
     upstream = classify_ddl(created.create_sql, Context(ddl.schema))
     charset = default_charset(tokens(created.create_sql[upstream.body or 0 :]))

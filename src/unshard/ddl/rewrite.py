@@ -8,7 +8,7 @@ from dataclasses import replace
 from unshard.ddl.cursor import tokens_of
 from unshard.ddl.own_names import own_names
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.model.table import TableName, quote_name
 
 Route = Callable[[TableName], TableName]
@@ -48,7 +48,7 @@ def with_charset(ddl: Ddl, charset: str, collation: str | None) -> Ddl:
 
     Other statements come back as they are. So a schema of another default on the target changes no column.
     """
-    if ddl.kind is not Kind.CREATE_TABLE or ddl.body is None or ddl.charset_given:
+    if ddl.kind is not StatementKind.CREATE_TABLE or ddl.body is None or ddl.charset_given:
         return ddl
     options = f" CHARACTER SET {charset}" + (f" COLLATE {collation}" if collation else "")
     return classify_ddl(ddl.text[: ddl.body] + options + ddl.text[ddl.body :], ddl.context)
@@ -65,7 +65,7 @@ def without_or_replace(ddl: Ddl) -> Ddl:
 
 def without_ignore(ddl: Ddl) -> Ddl:
     """An ALTER TABLE without MariaDB's IGNORE, which deletes rows that double a new unique key."""
-    if ddl.kind is not Kind.ALTER_TABLE:
+    if ddl.kind is not StatementKind.ALTER_TABLE:
         return ddl
     found = tokens_of(ddl.text, ddl.context)
     before = next(n for n, token in enumerate(found) if token.word == "TABLE")
@@ -79,7 +79,7 @@ def split(ddl: Ddl) -> tuple[Ddl, ...]:
 
     What stands before the first name and behind the last goes with each. Raises DdlError where a piece can't be read.
     """
-    size = {Kind.DROP_TABLE: 1, Kind.RENAME_TABLE: 2}.get(ddl.kind)
+    size = {StatementKind.DROP_TABLE: 1, StatementKind.RENAME_TABLE: 2}.get(ddl.kind)
     if size is None or len(ddl.places) <= size:
         return (ddl,)
     before, behind = ddl.text[: ddl.places[0].start], ddl.text[ddl.places[-1].end :]
@@ -91,9 +91,9 @@ def split(ddl: Ddl) -> tuple[Ddl, ...]:
 
 def renames(ddl: Ddl) -> tuple[tuple[TableName, TableName], ...]:
     """The (old, new) pairs of RENAME TABLE and of ALTER TABLE … RENAME TO, in order."""
-    if ddl.kind is Kind.RENAME_TABLE:
+    if ddl.kind is StatementKind.RENAME_TABLE:
         return tuple(zip(ddl.tables[::2], ddl.tables[1::2], strict=True))
-    if ddl.kind is Kind.ALTER_TABLE and any(action.startswith("RENAME") for action in ddl.actions):
-        new = [place.name for place in ddl.places if place.role is Role.NEW]
+    if ddl.kind is StatementKind.ALTER_TABLE and any(action.startswith("RENAME") for action in ddl.actions):
+        new = [place.name for place in ddl.places if place.role is TableRole.NEW]
         return ((ddl.tables[0], new[0]),) if new else ()
     return ()

@@ -18,7 +18,7 @@ from unshard.ddl.context import Context
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.rewrite import routed, without_or_replace
 from unshard.ddl.session import event_session, neutral_session, plain_tables
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.connection import rows
@@ -73,7 +73,7 @@ class Scratch:
         self._made.add(inner)
         if create_sql is None:
             statement = f"CREATE DATABASE {quote_name(inner)}"
-            with event_session(self.connection, context, Kind.CREATE_DATABASE, statement):
+            with event_session(self.connection, context, StatementKind.CREATE_DATABASE, statement):
                 self._execute(statement)
         else:
             ddl = classify_ddl(create_sql, Context())
@@ -92,10 +92,12 @@ class Scratch:
         What CREATE OR REPLACE TABLE makes has no copy, so a server that lacks it (`replaces_tables`) does without.
         """
         plain = (
-            without_or_replace(ddl) if ddl.kind is Kind.CREATE_TABLE and not replaces_tables(self.connection) else ddl
+            without_or_replace(ddl)
+            if ddl.kind is StatementKind.CREATE_TABLE and not replaces_tables(self.connection)
+            else ddl
         )
         inner = routed(plain, self.stand_in, self.stand_in_schema)
-        if ddl.kind in (Kind.CREATE_DATABASE, Kind.DROP_DATABASE):
+        if ddl.kind in (StatementKind.CREATE_DATABASE, StatementKind.DROP_DATABASE):
             self._made.add(self.stand_in_schema(ddl.schema))
         with _told(ddl), event_session(self.connection, ddl.context, ddl.kind, ddl.text):
             self._execute(inner.text)

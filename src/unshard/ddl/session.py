@@ -10,7 +10,7 @@ import MySQLdb
 
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import DdlError
 from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
@@ -45,7 +45,7 @@ def neutral_session(connection: Any) -> Iterator[None]:
 
 
 @contextmanager
-def event_session(connection: Any, context: Context, kind: Kind, statement: str) -> Iterator[None]:
+def event_session(connection: Any, context: Context, kind: StatementKind, statement: str) -> Iterator[None]:
     """The session of the statement's event, without strictness and foreign key checks; undone at the end.
 
     NOW() gives the event's time. The text itself goes over as utf8mb4. Raises DdlError DDL-009 for time zone SYSTEM,

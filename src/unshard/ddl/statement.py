@@ -9,7 +9,7 @@ from unshard.ddl.context import Context
 from unshard.model.table import TableName
 
 
-class Kind(StrEnum):
+class StatementKind(StrEnum):
     """What a statement does. SEQUENCE is any on MariaDB's sequences, which are not carried (`pieces.sequence`), as
     temporary tables are not (`pieces.temporary_table`)."""
 
@@ -28,10 +28,10 @@ class Kind(StrEnum):
 
     @property
     def on_schema(self) -> bool:
-        return self in (Kind.CREATE_DATABASE, Kind.ALTER_DATABASE, Kind.DROP_DATABASE)
+        return self in (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
 
 
-class Role(StrEnum):
+class TableRole(StrEnum):
     """What a statement does with a table that it names.
 
     | role | the table |
@@ -53,7 +53,7 @@ class NamePlace:
     """A table's name and where it stands: `text[start:end]`, schema and dot included."""
 
     name: TableName
-    role: Role
+    role: TableRole
     start: int
     end: int
 
@@ -82,7 +82,7 @@ class Ddl:
         charset_given: CREATE TABLE: whether it says its own character set or collation.
     """
 
-    kind: Kind
+    kind: StatementKind
     text: str
     context: Context
     schema: str
@@ -100,14 +100,14 @@ class Ddl:
     @property
     def tables(self) -> tuple[TableName, ...]:
         """Tables that it makes, changes or removes, in the order of the text; (old, new, old, new …) for RENAME."""
-        return tuple(place.name for place in self.places if place.role in (Role.OBJECT, Role.NEW))
+        return tuple(place.name for place in self.places if place.role in (TableRole.OBJECT, TableRole.NEW))
 
     @property
     def table_may_be_missing(self) -> bool:
         """Whether IF EXISTS speaks of the table (and not of an index), or the session says it for all."""
-        return self.context.sql_if_exists or (self.if_exists and self.kind is not Kind.DROP_INDEX)
+        return self.context.sql_if_exists or (self.if_exists and self.kind is not StatementKind.DROP_INDEX)
 
     @property
     def like(self) -> TableName | None:
         """The table that CREATE TABLE … LIKE takes its structure from."""
-        return next((place.name for place in self.places if place.role is Role.MODEL), None)
+        return next((place.name for place in self.places if place.role is TableRole.MODEL), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unshard.ddl.cursor import Cursor, read_table
-from unshard.ddl.statement import NamePlace, Role
+from unshard.ddl.statement import NamePlace, TableRole
 from unshard.schema.lex import Token
 
 _TWO_WORDS = frozenset({"RENAME", "ADD", "DROP", "ALTER", "DEFAULT", "CONVERT"})
@@ -75,13 +75,13 @@ def _named_table(at: Cursor, *, first_of_part: bool) -> NamePlace | None:
     if first_of_part and at.word() == "RENAME" and at.word(1) not in ("COLUMN", "INDEX", "KEY", "CONSTRAINT"):
         at.take("RENAME")
         at.take("TO") or at.take("AS") or at.take_symbol("=")
-        return read_table(at, Role.NEW)
+        return read_table(at, TableRole.NEW)
     if at.take("WITH", "TABLE"):
-        return read_table(at, Role.OBJECT)
+        return read_table(at, TableRole.OBJECT)
     if first_of_part and at.take("CONVERT", "TABLE"):
-        return read_table(at, Role.OBJECT)
+        return read_table(at, TableRole.OBJECT)
     if at.take("TO", "TABLE"):
-        return read_table(at, Role.NEW)
+        return read_table(at, TableRole.NEW)
     return None
 
 
@@ -93,10 +93,10 @@ def _step(at: Cursor, found: list[NamePlace]) -> None:
     if previous.is_symbol("."):
         return
     if token.word == "REFERENCES":
-        found.append(read_table(at, Role.MENTION))
+        found.append(read_table(at, TableRole.MENTION))
     elif token.word == "UNION":
         at.take_symbol("=")
         if at.take_symbol("("):
-            found.append(read_table(at, Role.MENTION))
+            found.append(read_table(at, TableRole.MENTION))
             while at.take_symbol(","):
-                found.append(read_table(at, Role.MENTION))
+                found.append(read_table(at, TableRole.MENTION))

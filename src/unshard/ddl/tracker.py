@@ -19,7 +19,7 @@ from typing import Any
 
 from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
-from unshard.ddl.statement import Ddl, Kind, Role
+from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import without_hashes
@@ -90,9 +90,9 @@ class SchemaTracker:
 
     def without_effect(self, ddl: Ddl) -> bool:
         """Whether it did nothing upstream: IF NOT EXISTS on something that the tracker holds."""
-        if not ddl.if_not_exists or ddl.kind is Kind.CREATE_INDEX:
+        if not ddl.if_not_exists or ddl.kind is StatementKind.CREATE_INDEX:
             return False
-        if ddl.kind is Kind.CREATE_DATABASE:
+        if ddl.kind is StatementKind.CREATE_DATABASE:
             return any(name.schema == ddl.schema for name in self._tables)
         return ddl.tables[0] in self._tables
 
@@ -112,11 +112,11 @@ class SchemaTracker:
         return changes
 
     def _after(self, connection: Any, ddl: Ddl) -> Changes:
-        if self.without_effect(ddl) or ddl.kind is Kind.TRUNCATE_TABLE:
+        if self.without_effect(ddl) or ddl.kind is StatementKind.TRUNCATE_TABLE:
             return {}
-        if ddl.kind is Kind.DROP_TABLE:
+        if ddl.kind is StatementKind.DROP_TABLE:
             return dict.fromkeys(ddl.tables)
-        if ddl.kind is Kind.DROP_DATABASE:
+        if ddl.kind is StatementKind.DROP_DATABASE:
             return {name: None for name in self._tables if name.schema == ddl.schema}
         if is_tidb(connection):
             return self._computed(ddl)
@@ -136,13 +136,13 @@ class SchemaTracker:
         """The structures behind a statement, without a server. Raises DdlError DDL-004, DDL-037."""
         try:
             if ddl.kind.on_schema:
-                before = self.schema_sql(ddl.schema) if ddl.kind is Kind.ALTER_DATABASE else None
+                before = self.schema_sql(ddl.schema) if ddl.kind is StatementKind.ALTER_DATABASE else None
                 gone = (name for name in self._tables if ddl.or_replace and name.schema == ddl.schema)
                 made = schema_table(ddl.schema, evaluated_schema(ddl, before))
                 return {**dict.fromkeys(gone), schema_row(ddl.schema): made}
             changes: Changes = {}
             schema = ddl.tables[0].schema
-            if ddl.kind is Kind.CREATE_TABLE and schema_row(schema) not in self._tables:
+            if ddl.kind is StatementKind.CREATE_TABLE and schema_row(schema) not in self._tables:
                 create_sql = self.schema_sql(schema)
                 changes = {schema_row(schema): schema_table(schema, create_sql)} if create_sql is not None else {}
             for _ in self._needed(ddl):
@@ -154,18 +154,18 @@ class SchemaTracker:
     def _make_schemas(self, scratch: Scratch, ddl: Ddl) -> Changes:
         """Make the stand-ins of all schemas with objects in them; gives rows of those that had none."""
         changes: Changes = {}
-        named = (place.name.schema for place in ddl.places if place.role is not Role.MENTION)
+        named = (place.name.schema for place in ddl.places if place.role is not TableRole.MENTION)
         for schema in dict.fromkeys(named):
             known = schema_row(schema) in self._tables
             create_sql = self.schema_sql(schema)
-            if not known and create_sql is not None and ddl.kind is Kind.CREATE_TABLE:
+            if not known and create_sql is not None and ddl.kind is StatementKind.CREATE_TABLE:
                 changes[schema_row(schema)] = schema_table(schema, create_sql)
             scratch.make_schema(schema, create_sql, ddl.context)
         return changes
 
     def _schema_after(self, scratch: Scratch, ddl: Ddl) -> Changes:
         changes: Changes = {}
-        if ddl.kind is Kind.ALTER_DATABASE:
+        if ddl.kind is StatementKind.ALTER_DATABASE:
             scratch.make_schema(ddl.schema, self.schema_sql(ddl.schema), ddl.context)
         elif ddl.or_replace:
             changes = {name: None for name in self._tables if name.schema == ddl.schema}
@@ -177,9 +177,11 @@ class SchemaTracker:
         """Tables that have to be there for the statement, each once."""
         made: set[TableName] = set()
         for place in ddl.places:
-            if place.role is Role.NEW or (place.role is Role.OBJECT and ddl.kind is Kind.CREATE_TABLE):
+            if place.role is TableRole.NEW or (
+                place.role is TableRole.OBJECT and ddl.kind is StatementKind.CREATE_TABLE
+            ):
                 made.add(place.name)
-            elif place.role is not Role.MENTION and place.name not in made:
+            elif place.role is not TableRole.MENTION and place.name not in made:
                 made.add(place.name)
                 table = self.get(place.name)
                 if table is not None:

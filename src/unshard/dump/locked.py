@@ -23,7 +23,7 @@ import MySQLdb
 from unshard.dump.lock_free import reader
 from unshard.dump.metadata import DumpedFile, location_form, location_from, parts_folder
 from unshard.dump.outcome import enclose
-from unshard.dump.plan import Chunk, Resolved
+from unshard.dump.plan import Resolved, TableChunk
 from unshard.dump.read import read_rows
 from unshard.dump.write import FileLimits, write_files
 from unshard.errors import DumpError, Where
@@ -51,7 +51,7 @@ class ChunkWork:
     directory: Path
     run: str
     consistency: Resolved
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[TableChunk, ...]
     tables: tuple[TableName, ...]
     all_tables: tuple[TableName, ...]
     where: str
@@ -229,7 +229,7 @@ class _Structures:
         return self._known[name]
 
 
-def _dump_chunk(work: ChunkWork, bulk: Any, structures: _Structures, chunk: Chunk) -> ChunkFiles:
+def _dump_chunk(work: ChunkWork, bulk: Any, structures: _Structures, chunk: TableChunk) -> ChunkFiles:
     table = structures.of(chunk.table)
     batches = read_rows(bulk, table, (work.where, chunk.condition))
     files = write_files(parts_folder(work.directory, work.run), table, batches, work.limits)

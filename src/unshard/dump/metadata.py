@@ -86,7 +86,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class DumpHeader:
     """What a dump is of. `begin` was read before its tables were listed; `settings` must stay for a resumption."""
 
     run: str
@@ -121,7 +121,7 @@ class Dump:
     """A dump folder as read back; `records` by source table."""
 
     directory: Path
-    header: Header
+    header: DumpHeader
     records: dict[TableName, Record]
 
     @property
@@ -139,13 +139,13 @@ def location_from(form: dict[str, str]) -> Location:
     return Location(Position.parse(form["position"]), form["gtid"])
 
 
-def read_header(directory: Path) -> Header | None:
+def read_header(directory: Path) -> DumpHeader | None:
     """The folder's header, or None where no dump of ours was begun."""
     form = _read(directory / STATE / HEADER)
     if form is None:
         return None
     version_of(form, "the dump", Where(file=str(directory)))
-    return Header(
+    return DumpHeader(
         form["run"],
         form["source"],
         form["consistency"],
@@ -161,7 +161,7 @@ def read_header(directory: Path) -> Header | None:
     )
 
 
-def write_header(directory: Path, header: Header) -> None:
+def write_header(directory: Path, header: DumpHeader) -> None:
     """Replace the header durably."""
     form = {
         "run": header.run,
@@ -222,7 +222,7 @@ def drop_record(directory: Path, run: str, table: TableName) -> None:
     _record_path(directory, run, table).unlink(missing_ok=True)
 
 
-def read_records(directory: Path, header: Header) -> dict[TableName, Record]:
+def read_records(directory: Path, header: DumpHeader) -> dict[TableName, Record]:
     """The records of all tables that are finished so far."""
     found = ((name, read_record(directory, header.run, name)) for name in header.tables)
     return {name: record for name, record in found if record is not None}
@@ -250,7 +250,7 @@ class FinishedFiles:
         return found
 
 
-def finish(directory: Path, header: Header) -> None:
+def finish(directory: Path, header: DumpHeader) -> None:
     """Mark the dump complete: mydumper's `metadata`, then the header."""
     write_durably(directory / "metadata", _mydumper_metadata(header))
     write_header(directory, replace(header, finished=True))
@@ -276,7 +276,7 @@ def now_text() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _mydumper_metadata(header: Header) -> str:
+def _mydumper_metadata(header: DumpHeader) -> str:
     position = header.begin.position
     return (
         f"Started dump at: {header.started}\nSHOW MASTER STATUS:\n\tLog: {position.file}\n\tPos: {position.offset}\n"

@@ -39,7 +39,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TableChunk:
     """A part of a table: the rows that `condition` lets through, "" for all. Numbers count from 0 in key order."""
 
     table: TableName
@@ -77,12 +77,12 @@ def shares(items: Sequence[Item], weights: Sequence[int], count: int) -> list[li
     return dealt
 
 
-def whole(listed: Listed) -> Chunk:
+def whole(listed: Listed) -> TableChunk:
     """The chunk that is all of a table."""
-    return Chunk(listed.name, 0, "", listed.transactional)
+    return TableChunk(listed.name, 0, "", listed.transactional)
 
 
-def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) -> list[Chunk]:
+def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) -> list[TableChunk]:
     """Cut a table into key ranges of about `rows_per_chunk` rows; together they cover every row once.
 
     The first usable columns of the identity make the ranges. A table without any is one chunk. The bounds
@@ -98,7 +98,7 @@ def split(connection: Any, listed: Listed, table: Table, rows_per_chunk: int) ->
     lowers: list[tuple[str, ...] | None] = [None, *bounds]
     uppers: list[tuple[str, ...] | None] = [*bounds, None]
     return [
-        Chunk(listed.name, number, _range(key, lower, upper), listed.transactional)
+        TableChunk(listed.name, number, _range(key, lower, upper), listed.transactional)
         for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True))
     ]
 

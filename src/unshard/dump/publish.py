@@ -7,18 +7,18 @@ from pathlib import Path
 
 from unshard.crash_point import reach
 from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_whole
-from unshard.dump.metadata import STATE, Header, Record, parts_folder, read_header, read_records
+from unshard.dump.metadata import STATE, DumpHeader, Record, parts_folder, read_header, read_records
 from unshard.dump.sql_file import PROLOGUE
 from unshard.errors import DumpError, Where
 
 
-def intact(directory: Path, header: Header, record: Record) -> bool:
+def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
     """Whether all files of a finished table are there with their size, under either name."""
     parts = parts_folder(directory, header.run)
     return all(file.size in (_size(parts / file.part), _size(directory / file.name)) for file in record.files)
 
 
-def publish(directory: Path, header: Header) -> None:
+def publish(directory: Path, header: DumpHeader) -> None:
     """Rename all files of all tables and write the schema files. Safe to run again.
 
     Raises DumpError DUMP-006 when a file of a finished table is not there, DUMP-009 when the disk refuses.
@@ -27,7 +27,7 @@ def publish(directory: Path, header: Header) -> None:
         _publish(directory, header)
 
 
-def _publish(directory: Path, header: Header) -> None:
+def _publish(directory: Path, header: DumpHeader) -> None:
     parts = parts_folder(directory, header.run)
     for record in read_records(directory, header).values():
         if not intact(directory, header, record):

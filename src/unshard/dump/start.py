@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.dump.files import disk
-from unshard.dump.metadata import Header, drop_record, new_run, now_text, parts_folder, read_header, read_records
+from unshard.dump.metadata import DumpHeader, drop_record, new_run, now_text, parts_folder, read_header, read_records
 from unshard.dump.metadata import write_header as save
 from unshard.dump.plan import Consistency, Listed, list_tables, resolve
 from unshard.dump.publish import intact, wipe
@@ -55,7 +55,7 @@ class DumpSettings:
         }
 
 
-def header_to_resume(settings: DumpSettings, source: str) -> Header | None:
+def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
     """The header of the folder's dump if it is finished or can go on; else the folder is made empty for a new one.
 
     Raises DumpError DUMP-002 when the folder holds something else than a dump of this source with these settings.
@@ -84,11 +84,11 @@ def header_to_resume(settings: DumpSettings, source: str) -> Header | None:
 
 def begin(
     connection: Any, settings: DumpSettings, source: str, allows: Callable[[TableName], bool]
-) -> tuple[Header, tuple[Listed, ...]]:
+) -> tuple[DumpHeader, tuple[Listed, ...]]:
     """Write the header of a new dump. Its location is read before the tables are listed: no table can slip between."""
     location = locate(connection)
     tables = list_tables(connection, allows)
-    header = Header(
+    header = DumpHeader(
         run=new_run(),
         source=source,
         consistency=resolve(settings.consistency, tables, mariadb=identify(connection).flavour is Flavour.MARIADB),
@@ -111,7 +111,7 @@ def begin(
 
 
 def still_listed(
-    connection: Any, settings: DumpSettings, header: Header, allows: Callable[[TableName], bool]
+    connection: Any, settings: DumpSettings, header: DumpHeader, allows: Callable[[TableName], bool]
 ) -> tuple[Listed, ...]:
     """Those tables of a dump that goes on which are there still; records whose files are damaged are dropped first."""
     wanted = set(header.tables)

@@ -18,9 +18,9 @@ from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
     Dump,
     DumpedFile,
+    DumpHeader,
     DumpResult,
     FinishedFiles,
-    Header,
     Record,
     drop_record,
     finish,
@@ -32,7 +32,7 @@ from unshard.dump.metadata import (
     write_record,
 )
 from unshard.dump.outcome import disclose
-from unshard.dump.plan import Chunk, Listed, list_tables, shares, split, whole
+from unshard.dump.plan import Listed, TableChunk, list_tables, shares, split, whole
 from unshard.dump.publish import publish, wipe
 from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
 from unshard.errors import DumpError, SourceError, UnshardError, Where
@@ -152,7 +152,7 @@ class DumpUnit:
             finish(self._directory, header)
         return read_dump(self._directory).result
 
-    def _begin(self, header: Header | None) -> tuple[Header, Sequence[Listed], list[Chunk]]:
+    def _begin(self, header: DumpHeader | None) -> tuple[DumpHeader, Sequence[Listed], list[TableChunk]]:
         """What is to be dumped. The connection ends here: a long dump would leave it idle past the source's timeout."""
         try:
             with session(self._endpoint, "source", patience_seconds=READ_SECONDS) as connection:
@@ -164,7 +164,7 @@ class DumpUnit:
         except SourceError as error:
             raise _lost(error) from error
 
-    def _dump_lock_free(self, header: Header, listed: Sequence[Listed], crossed: Crossed) -> Header | None:
+    def _dump_lock_free(self, header: DumpHeader, listed: Sequence[Listed], crossed: Crossed) -> DumpHeader | None:
         """Dump each table from its own snapshot, and those again, from one, that a statement crosses.
 
         All that were ever crossed stay together: each time there are more of them, and at most all tables. Gives the
@@ -187,7 +187,7 @@ class DumpUnit:
             self._dump_works([self._work(header, sorted(together), together=True)])
         return None if names is None else header
 
-    def _work(self, header: Header, names: Sequence[TableName], *, together: bool = False) -> TableWork:
+    def _work(self, header: DumpHeader, names: Sequence[TableName], *, together: bool = False) -> TableWork:
         where, limits = self._settings.where, self._settings.limits
         return TableWork(self._endpoint, self._directory, header.run, tuple(names), where, limits, together)
 
@@ -195,7 +195,7 @@ class DumpUnit:
         for outcome in self._run_tasks([pickle.dumps(work) for work in works], dump_tables):
             disclose(outcome)
 
-    def _with_tables(self, header: Header, names: Collection[TableName]) -> Header:
+    def _with_tables(self, header: DumpHeader, names: Collection[TableName]) -> DumpHeader:
         """The header, written, with tables that were not listed when the dump began, and their schemas."""
         try:
             with session(self._endpoint, "source") as connection:
@@ -210,7 +210,7 @@ class DumpUnit:
         write_header(self._directory, header)
         return header
 
-    def _dump_chunks(self, header: Header, listed: Sequence[Listed], chunks: Sequence[Chunk]) -> Header:
+    def _dump_chunks(self, header: DumpHeader, listed: Sequence[Listed], chunks: Sequence[TableChunk]) -> DumpHeader:
         """Dump by chunks; the header with the location that was found."""
         works = self._chunk_works(header, chunks, {t.name: t.rows for t in listed})
         payloads = [pickle.dumps(work) for work in works]
@@ -232,8 +232,8 @@ class DumpUnit:
         with session(self._endpoint, "source") as connection:
             return locate(connection)
 
-    def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[Chunk]:
-        chunks: list[Chunk] = []
+    def _chunks(self, connection: Any, listed: Sequence[Listed]) -> list[TableChunk]:
+        chunks: list[TableChunk] = []
         limit = self._settings.limits.rows
         for table in listed:
             if table.rows <= limit:
@@ -245,7 +245,9 @@ class DumpUnit:
             chunks += split(connection, table, structure, limit)
         return chunks
 
-    def _chunk_works(self, header: Header, chunks: Sequence[Chunk], rows: dict[TableName, int]) -> list[ChunkWork]:
+    def _chunk_works(
+        self, header: DumpHeader, chunks: Sequence[TableChunk], rows: dict[TableName, int]
+    ) -> list[ChunkWork]:
         limits = self._settings.limits
         counts = Counter(chunk.table for chunk in chunks)
         weights = [rows[chunk.table] // counts[chunk.table] for chunk in chunks]
@@ -269,7 +271,7 @@ class DumpUnit:
             for index, share in enumerate(shares(chunks, weights, tasks))
         ]
 
-    def _located(self, header: Header, first: Share) -> Header:
+    def _located(self, header: DumpHeader, first: Share) -> DumpHeader:
         """The header with the location under the lock. Raises DumpError DUMP-001 if the tables were others there."""
         under_lock = {n for n in first.listed if n.schema.lower() not in SYSTEM_SCHEMAS and self._allows(n)}
         changed = under_lock.symmetric_difference(header.tables)
@@ -287,7 +289,7 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, DumpError) and error.code == LOST
 
 
-def _write_records(directory: Path, header: Header, found: Sequence[Share], settings: DumpSettings) -> None:
+def _write_records(directory: Path, header: DumpHeader, found: Sequence[Share], settings: DumpSettings) -> None:
     files: dict[TableName, list[DumpedFile]] = {}
     for chunk in sorted((c for share in found for c in share.files), key=lambda c: (c.table, c.number)):
         files.setdefault(chunk.table, []).extend(chunk.files)

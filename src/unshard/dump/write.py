@@ -26,7 +26,7 @@ ALIKE = 8
 """Files of one size: as many as there are connections that load them, and more."""
 
 
-class DataFile(Protocol):
+class DumpWriter(Protocol):
     """What `ParquetFile` and `SqlFile` have in common. `size` is in bytes, about what the file will be."""
 
     rows: int
@@ -87,7 +87,7 @@ class _Attempt:
     table: Table
     limits: FileLimits
     written: list[DumpedFile] = field(default_factory=list)
-    _file: DataFile | None = None
+    _file: DumpWriter | None = None
     _path: Path = field(default_factory=Path)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -118,14 +118,14 @@ class _Attempt:
                 path.unlink()
 
 
-def _open(path: Path, table: Table, limits: FileLimits) -> DataFile:
+def _open(path: Path, table: Table, limits: FileLimits) -> DumpWriter:
     schema = dump_schema(table)
     if limits.format == "parquet":
         return ParquetFile(path, schema)
     return SqlFile(path, table, schema.names, limits.statement_bytes)
 
 
-def _close(file: DataFile, path: Path) -> DumpedFile:
+def _close(file: DumpWriter, path: Path) -> DumpedFile:
     reach("dump-file-before")
     file.close()
     sync_file(path)

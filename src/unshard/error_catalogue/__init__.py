@@ -10,14 +10,14 @@ from unshard.error_catalogue.cluster import CLUSTER
 from unshard.error_catalogue.copy import DUMP, LOAD
 from unshard.error_catalogue.ends import CHECK, CONFIG, SOURCE, TARGET
 from unshard.error_catalogue.engine import ENGINE
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import CatalogueEntry
 from unshard.error_catalogue.follow import SYNC
 from unshard.error_catalogue.log import BINLOG, RELAY
 from unshard.error_catalogue.shard import SHARD
 from unshard.error_catalogue.statements import DDL
 
-CATALOGUE: dict[str, Entry] = (
+CATALOGUE: dict[str, CatalogueEntry] = (
     CONFIG | CHECK | SOURCE | TARGET | BINLOG | RELAY | DUMP | LOAD | SYNC | DDL | SHARD | CLUSTER | ENGINE
 )
 
-__all__ = ["CATALOGUE", "Entry"]
+__all__ = ["CATALOGUE", "CatalogueEntry"]

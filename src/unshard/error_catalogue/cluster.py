@@ -4,168 +4,168 @@ from __future__ import annotations
 
 from unshard.error_catalogue.access import ACCESS
 from unshard.error_catalogue.ctl import CTL
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import CatalogueEntry
 
-MASTER: dict[str, Entry] = {
-    "CLUSTER-001": Entry(
+MASTER: dict[str, CatalogueEntry] = {
+    "CLUSTER-001": CatalogueEntry(
         "the cluster has no leading master at this moment",
         "try again in a few seconds; `unshard ctl list-member --master` shows who is alive, `operate-leader "
         "cancel-evict` lets one that was evicted lead again",
         retryable=True,
     ),
-    "CLUSTER-002": Entry(
+    "CLUSTER-002": CatalogueEntry(
         "another master leads",
         "ask again: a master that follows passes requests on to the one that leads",
         retryable=True,
     ),
-    "CLUSTER-087": Entry(
+    "CLUSTER-087": CatalogueEntry(
         "the leading master at {address} accepted the request but gave no answer",
         "it may have been carried out, or may still be: check with `unshard ctl query-status` before you repeat it",
     ),
-    "CLUSTER-094": Entry(
+    "CLUSTER-094": CatalogueEntry(
         "this master has stored the request but is no longer the leader, so it does not know the result",
         "the new leader carries it out: check with `unshard ctl query-status` (for a source: `operate-source show`) "
         "before you repeat it",
     ),
-    "CLUSTER-003": Entry(
+    "CLUSTER-003": CatalogueEntry(
         "the master's database can't be used",
         "check the database that `store` of the master's file names: is it up, and may the account create and change "
         "tables in it? Running tasks go on meanwhile",
         retryable=True,
     ),
-    "CLUSTER-004": Entry(
+    "CLUSTER-004": CatalogueEntry(
         "`store` can't be read as the address of a database",
         "write sqlite:///FILE, or mysql://USER@HOST:PORT/DATABASE with the password under `store-password`",
     ),
-    "CLUSTER-005": Entry(
+    "CLUSTER-005": CatalogueEntry(
         "the master's tables are of version {found}, this program knows {known}",
         "a newer version of Unshard has used this store: start that version",
     ),
-    "CLUSTER-006": Entry(
+    "CLUSTER-006": CatalogueEntry(
         "the source already exists",
         "`unshard ctl operate-source show` lists them; `update-source` changes one",
     ),
-    "CLUSTER-007": Entry(
+    "CLUSTER-007": CatalogueEntry(
         "task {task} already exists on this source",
         "`resume-task` lets it go on, `update-task` changes it, `stop-task` ends it",
     ),
-    "CLUSTER-008": Entry(
+    "CLUSTER-008": CatalogueEntry(
         "there is no such source, or it isn't one of the task",
         "`unshard ctl operate-source show` lists the sources; `operate-source create FILE` makes one known",
     ),
-    "CLUSTER-009": Entry(
+    "CLUSTER-009": CatalogueEntry(
         "task {task} runs on other sources with another file",
         "start it with the file that it runs with (`unshard ctl config task {task}`), or change that by `update-task`",
     ),
-    "CLUSTER-010": Entry(
+    "CLUSTER-010": CatalogueEntry(
         "after {seconds} s the state is {found}, not {wanted}",
         "the change is in progress: `unshard ctl query-status -s {source_id}` shows the state, also of a stopped "
         "task; a "
         "batch that is being applied is cancelled after the worker's `wait-time-on-stop`",
     ),
-    "CLUSTER-011": Entry(
+    "CLUSTER-011": CatalogueEntry(
         "a worker {worker} is already running at {addr}",
         "give this one another `name`, and an `advertise-addr` of its own",
     ),
-    "CLUSTER-096": Entry(
+    "CLUSTER-096": CatalogueEntry(
         "a master {master} is already running at {addr}",
         "give this one another `name`, and an `advertise-addr` of its own; if it has moved here from that address, "
         "it joins once the other has been silent for `leader-lease`",
         retryable=True,
     ),
-    "CLUSTER-012": Entry(
+    "CLUSTER-012": CatalogueEntry(
         "worker {worker} can't take the source: {fault}",
         "name a free worker; `unshard ctl list-member --worker` shows them",
     ),
-    "CLUSTER-013": Entry(
+    "CLUSTER-013": CatalogueEntry(
         "task {task} is not in Sync on this source: the files of its copy are on this worker",
         "move the source when the copy is done, or pause the task first",
     ),
-    "CLUSTER-014": Entry(
+    "CLUSTER-014": CatalogueEntry(
         "the source still has tasks: {tasks}",
         "stop them first: `unshard ctl stop-task TASK -s {source_id}`",
     ),
-    "CLUSTER-015": Entry(
+    "CLUSTER-015": CatalogueEntry(
         "source not bound: no worker serves it",
         "start a worker; `unshard ctl list-member --worker` shows which are alive and free",
         retryable=True,
     ),
-    "CLUSTER-016": Entry("the request can't be carried out as it is written", "correct it as the cause says"),
-    "CLUSTER-017": Entry(
+    "CLUSTER-016": CatalogueEntry("the request can't be carried out as it is written", "correct it as the cause says"),
+    "CLUSTER-017": CatalogueEntry(
         "there is no task {task} on these sources",
         "`unshard ctl query-status` lists the tasks",
     ),
-    "CLUSTER-018": Entry(
+    "CLUSTER-018": CatalogueEntry(
         "task {task} is being started by another request",
         "wait for its answer",
         retryable=True,
     ),
-    "CLUSTER-019": Entry(
+    "CLUSTER-019": CatalogueEntry(
         "{type} {name}: {fault}",
         "`unshard ctl list-member` shows the members",
     ),
-    "CLUSTER-093": Entry(
+    "CLUSTER-093": CatalogueEntry(
         "the names of task {task} and of the existing task {other} differ only in case",
         "give it another `name`: on a target that ignores the case of table names one would use the other's checkpoint",
     ),
-    "CLUSTER-083": Entry(
+    "CLUSTER-083": CatalogueEntry(
         "somebody else has changed {what} in the meantime; nothing was done",
         "check the present state with `unshard ctl query-status` or `config`, then repeat the command",
         retryable=True,
     ),
-    "CLUSTER-091": Entry(
+    "CLUSTER-091": CatalogueEntry(
         "this version can't read the stored file of {what}; what runs goes on, but nothing new starts",
         "correct what the cause names and send the whole file again: `unshard ctl {command} FILE`; "
         "`unshard ctl config {what}` shows the stored file",
     ),
-    "CLUSTER-092": Entry(
+    "CLUSTER-092": CatalogueEntry(
         "for {seconds} s the target has been running a statement of the source that leaves task {task}; the task is "
         "unchanged",
         "repeat the `unshard ctl update-task` when that statement has ended (SHOW PROCESSLIST on the target shows it "
         "under the connection that the cause names; KILL ends it): a source that has left already is not affected",
         retryable=True,
     ),
-    "CLUSTER-039": Entry(
+    "CLUSTER-039": CatalogueEntry(
         "the worker at {addr} does not answer",
         "see the cause; `unshard ctl list-member --worker` shows whether the master still receives its heartbeats",
         retryable=True,
     ),
 }
 
-WORKER: dict[str, Entry] = {
-    "CLUSTER-020": Entry(
+WORKER: dict[str, CatalogueEntry] = {
+    "CLUSTER-020": CatalogueEntry(
         "this process runs Spark as {runs}; the task asks for {asked}",
         "a worker has one Spark session: give the task the same `spark:`, or run it on a worker of its own",
     ),
-    "CLUSTER-021": Entry(
+    "CLUSTER-021": CatalogueEntry(
         "an internal error of Unshard, which the cause describes",
         "report it with the stack trace in the log; `unshard ctl resume-task` tries again",
     ),
-    "CLUSTER-022": Entry(
+    "CLUSTER-022": CatalogueEntry(
         "no master answers at {addresses}",
         "start one of them, or correct `join` of the worker; it tries again by itself",
         retryable=True,
     ),
-    "CLUSTER-023": Entry(
+    "CLUSTER-023": CatalogueEntry(
         "this worker serves no source now",
         "`unshard ctl list-member --worker` shows which worker does",
         retryable=True,
     ),
-    "CLUSTER-024": Entry(
+    "CLUSTER-024": CatalogueEntry(
         "the master at {address} refuses the worker's heartbeat",
         "see the cause; the worker needs the address and the token of the cluster",
     ),
-    "CLUSTER-097": Entry(
+    "CLUSTER-097": CatalogueEntry(
         "nothing is purged: this worker can't read the order of task {task}, so it does not know which files it needs",
         "`unshard ctl query-status {task}` tells why; correct that, or stop the task, then purge again",
         retryable=True,
     ),
-    "CLUSTER-085": Entry(
+    "CLUSTER-085": CatalogueEntry(
         "this worker can't carry out the master's order: the order holds something that it does not know",
         "the worker is of an earlier version than the master: upgrade the worker, and it goes on by itself; or take "
         "out of the file what the cause names, by `unshard ctl update-task` or `operate-source update`",
     ),
-    "CLUSTER-086": Entry(
+    "CLUSTER-086": CatalogueEntry(
         "no master understands this worker's heartbeat",
         "the masters are of an earlier version than this worker: upgrade them, and it is heard by itself; or start the "
         "worker in their version meanwhile",
@@ -173,8 +173,8 @@ WORKER: dict[str, Entry] = {
     ),
 }
 
-OBSERVE: dict[str, Entry] = {
-    "CLUSTER-070": Entry("the log has no such level", "give one of {levels}"),
+OBSERVE: dict[str, CatalogueEntry] = {
+    "CLUSTER-070": CatalogueEntry("the log has no such level", "give one of {levels}"),
 }
 
-CLUSTER: dict[str, Entry] = {**MASTER, **WORKER, **CTL, **ACCESS, **OBSERVE}
+CLUSTER: dict[str, CatalogueEntry] = {**MASTER, **WORKER, **CTL, **ACCESS, **OBSERVE}

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import ANEW, Entry
+from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 
-DUMP: dict[str, Entry] = {
-    "DUMP-001": Entry(
+DUMP: dict[str, CatalogueEntry] = {
+    "DUMP-001": CatalogueEntry(
         "the set of tables changed while it was dumped",
         "run no CREATE, DROP or RENAME TABLE on the source, and no ALTER TABLE … ENGINE, until the dump is done; the"
         " task starts it over. A dump without a lock (MariaDB, all tables InnoDB) tolerates all but the last",
         retryable=True,
     ),
-    "DUMP-002": Entry(
+    "DUMP-002": CatalogueEntry(
         "the dump folder is not empty: it holds {found}",
         "name another folder (`dir` under `loaders:`), or remove the contents of this one",
     ),
-    "DUMP-004": Entry(
+    "DUMP-004": CatalogueEntry(
         "the source did not grant the lock for a consistent dump: {statement}",
         "grant RELOAD and LOCK TABLES to the account, end the long statement that blocks the lock, or use"
         " `--consistency none`",
         retryable=True,
     ),
-    "DUMP-005": Entry(
+    "DUMP-005": CatalogueEntry(
         "column {column} holds a value that its type does not allow",
         "correct the row on the source: the cause names the value",
     ),
-    "DUMP-006": Entry(
+    "DUMP-006": CatalogueEntry(
         "a file of a finished table is missing or has another size",
         "remove the dump folder; the task dumps again",
     ),
-    "DUMP-007": Entry("there is no finished dump in this folder", "let the dump finish, or name the right folder"),
-    "DUMP-009": Entry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
-    "DUMP-010": Entry(
+    "DUMP-007": CatalogueEntry(
+        "there is no finished dump in this folder", "let the dump finish, or name the right folder"
+    ),
+    "DUMP-009": CatalogueEntry("writing a dump file failed", "make room on the disk or correct the folder's rights"),
+    "DUMP-010": CatalogueEntry(
         "the table's structure kept changing while its snapshot was opened",
         "run no ALTER TABLE on the source until the dump is done",
         retryable=True,
     ),
-    "DUMP-011": Entry(
+    "DUMP-011": CatalogueEntry(
         "an XA COMMIT was in progress at every moment of {seconds} seconds; a snapshot without a lock needs one "
         "without",
         "use `--consistency flush` (`extra-args` under `mydumpers:`) for the dump, which blocks writers for a moment;"
         " or pause the XA transactions until the dump is done",
     ),
-    "DUMP-012": Entry(
+    "DUMP-012": CatalogueEntry(
         "the connection to the source was lost {attempts} times in a row; the dump was started again each time",
         "check the network and the source's error log, then start again; a dump of MariaDB without a lock goes on"
         " with the tables that are left, one with `--consistency` flush, lock or none can't",
@@ -50,80 +52,80 @@ DUMP: dict[str, Entry] = {
     ),
 }
 
-LOAD: dict[str, Entry] = {
-    "LOAD-001": Entry(
+LOAD: dict[str, CatalogueEntry] = {
+    "LOAD-001": CatalogueEntry(
         "this folder holds no dump that can be loaded: {fault}",
         "name the folder of a finished dump (`dir` under `loaders:`)",
     ),
-    "LOAD-002": Entry(
+    "LOAD-002": CatalogueEntry(
         "a dump file is damaged: {fault}",
         "dump again, or put an undamaged copy of the file in its place and resume",
     ),
-    "LOAD-003": Entry(
+    "LOAD-003": CatalogueEntry(
         "a dump file holds a statement that can't be loaded: {statement}",
         "only INSERT and REPLACE with VALUES can be loaded; dump again without other statements",
     ),
-    "LOAD-004": Entry(
+    "LOAD-004": CatalogueEntry(
         "the target's table {target} does not take the source's rows: {faults}",
         "make the target's columns wide enough, drop that table, or route the source to another one",
     ),
-    "LOAD-005": Entry(
+    "LOAD-005": CatalogueEntry(
         "a row is in the target's table {target} already",
         "if shards share key values, make them differ (docs/how-to/merge-shards-whose-ids-clash.md) and"
         f" {ANEW}; if the row moved between shards of one source while they were copied, set"
         " `on-duplicate-logical: replace` under `loaders:` and remove nothing; else remove the row that the cause"
         " names, or set that key to `replace` or `ignore`, which keeps one of the two rows",
     ),
-    "LOAD-006": Entry(
+    "LOAD-006": CatalogueEntry(
         "the target's table {target} can't store a value unchanged",
         "widen the column that the cause names on the target, then resume",
     ),
-    "LOAD-007": Entry(
+    "LOAD-007": CatalogueEntry(
         "another process has taken this load over; this one stopped before writing anything more",
         "run a task only once at a time; the process that started last owns the source",
     ),
-    "LOAD-008": Entry(
+    "LOAD-008": CatalogueEntry(
         "the load began with another dump: {fault}",
         "bring the dump back: start the worker that has it, and the source goes back to it by itself and goes on; or"
         " put its folder where this worker looks, then `resume-task`. Without it"
         f" {ANEW}. A folder that all workers see (`dir` under `loaders:`) spares all that",
     ),
-    "LOAD-009": Entry(
+    "LOAD-009": CatalogueEntry(
         "a single row is larger than the target takes in one statement or transaction; it begins with {row}",
         "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"
         " `txn-entry-size-limit`, `txn-total-size-limit`), then resume; a binary value takes twice its size",
     ),
-    "LOAD-010": Entry(
+    "LOAD-010": CatalogueEntry(
         "the load ended with {count} file(s) unfinished",
         "resume the task; if it comes again, report it",
         retryable=True,
     ),
-    "LOAD-011": Entry(
+    "LOAD-011": CatalogueEntry(
         "the target can't create the source's {what}: {statement}",
         "create it on the target by hand, with the same columns and with a substitute for what the cause names (a key's"
         " collation must tell the same values apart), then resume; an existing object is used as it is",
     ),
-    "LOAD-016": Entry(
+    "LOAD-016": CatalogueEntry(
         "column mapping {rule} can't add its text to column {column}: the dump holds its bytes in {charset}",
         "dump with this task (mode `full` or `all`), or with a tool that writes texts in UTF-8 (`SET NAMES utf8mb4`)",
     ),
-    "LOAD-019": Entry(
+    "LOAD-019": CatalogueEntry(
         "the rules have changed since the load began: {count:,} files, this one among them, were loaded by the old "
         "rules",
         "restore the routes, column mappings and extracted columns of their tables until the load is done; "
         f"or {ANEW}, which drops the rows that the task has loaded, and its records",
     ),
-    "LOAD-020": Entry(
+    "LOAD-020": CatalogueEntry(
         "the full load is finished, but its dump is gone, and with it the binlog location to go on from",
         f"{ANEW}, which drops the rows that the task has loaded, and its records",
     ),
-    "LOAD-021": Entry(
+    "LOAD-021": CatalogueEntry(
         "one INSERT met {count:,} warnings but the target lists only {listed:,}, so it is not known whether a value "
         "was changed",
         "GRANT SESSION_VARIABLES_ADMIN ON *.* to the task's account on the target, or SET GLOBAL max_error_count ="
         " 65535 there; then start again",
     ),
-    "LOAD-022": Entry(
+    "LOAD-022": CatalogueEntry(
         "unique key {key} of the target's table {target} refuses a row, and not all tables merged there have that key:"
         " with it {have}; without it {lack}",
         "if the value that the cause names may be there twice, `ALTER TABLE {target} DROP KEY {key}` on the target and"
@@ -131,25 +133,25 @@ LOAD: dict[str, Entry] = {
         " values differ in the source, and "
         f"{ANEW}",
     ),
-    "LOAD-023": Entry(
+    "LOAD-023": CatalogueEntry(
         "TiDB does not support a part of the source's table: {statement}",
         "create the table on the target by hand, with a substitute for what the cause names, and resume; an existing"
         " table is used as it is. Or change that part in the source, or leave the table out"
         " (`ignore-tables` under `block-allow-list:`), and start again",
     ),
-    "LOAD-024": Entry(
+    "LOAD-024": CatalogueEntry(
         "a dump of another tool holds the text of column {column} as bytes in {charset}, and TiDB keeps it as utf8mb4",
         "copy the table with Unshard, `task-mode: full` or `all`, which converts the text; or alter the column to"
         " utf8mb4 in the source and dump it anew",
     ),
-    "LOAD-025": Entry(
+    "LOAD-025": CatalogueEntry(
         "the target's table {target} holds {rows}, which an earlier attempt of this task wrote, or some of them{more}",
         "`unshard run TASK.yaml --reset` (a cluster: `stop-task`, then `start-task --reset`) lists the tables that the"
         " earlier attempt filled, drops or empties them once you agree, and begins anew. Or empty them by hand, and"
         " start again. Where the table has rows of others too, delete those of the attempt by hand, then its line in"
         " {records}",
     ),
-    "LOAD-026": Entry(
+    "LOAD-026": CatalogueEntry(
         "the target's table {target} holds {rows} that this task has no record of{more}",
         "look whose they are. If nobody needs them, `TRUNCATE TABLE {target}` on the target and start again; if they"
         " are to stay beside the copy's, set `incremental-import: true` under `loaders:`; else route the source's table"

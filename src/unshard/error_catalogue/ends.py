@@ -2,182 +2,192 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import Entry
+from unshard.error_catalogue.entry import CatalogueEntry
 
-CONFIG: dict[str, Entry] = {
-    "CONFIG-001": Entry(
+CONFIG: dict[str, CatalogueEntry] = {
+    "CONFIG-001": CatalogueEntry(
         "{count} problem(s) in the file",
         "correct every line named above; docs/reference/config.md lists each key with what it takes",
     ),
-    "CONFIG-002": Entry("the file cannot be read", "check the path, its permissions, and that the text is UTF-8"),
-    "CONFIG-029": Entry(
+    "CONFIG-002": CatalogueEntry(
+        "the file cannot be read", "check the path, its permissions, and that the text is UTF-8"
+    ),
+    "CONFIG-029": CatalogueEntry(
         "this process can't write its own files, such as its log, there",
         "make that folder writable for the user of this process, or name another: `--log` of `unshard run`, `log-file`"
         " and `data-dir` of a master or worker",
     ),
-    "CONFIG-003": Entry(
+    "CONFIG-003": CatalogueEntry(
         "the file is not YAML",
         "correct the line named above; indent with spaces, and put values that begin with * & ! % @ ` in quotes",
     ),
-    "CONFIG-004": Entry(
+    "CONFIG-004": CatalogueEntry(
         "the password or token `{reference}` cannot be read",
         "set that environment variable or make that file readable where `unshard` starts",
     ),
-    "CONFIG-005": Entry(
+    "CONFIG-005": CatalogueEntry(
         "task {task} and the source files do not fit together: {count} problem(s)",
         "give one --source file for each entry of `mysql-instances`, and no other",
     ),
-    "CONFIG-006": Entry(
+    "CONFIG-006": CatalogueEntry(
         "{name} matches more than one rule of `{section}`: {rules}",
         "narrow the patterns so that one rule of a level is left for it",
     ),
-    "CONFIG-007": Entry(
+    "CONFIG-007": CatalogueEntry(
         "column mapping {rule}: the {part} name `{name}` is not `{prefix}` and a number",
         "correct that prefix in the rule's `arguments`, or narrow its patterns to names that end in a number",
     ),
-    "CONFIG-008": Entry(
+    "CONFIG-008": CatalogueEntry(
         "column mapping {rule}: the {part} number {number} of `{name}` is greater than {limit}, the largest that its "
         "bits hold",
         "renumber it, or leave that part out with an empty argument",
     ),
-    "CONFIG-009": Entry(
+    "CONFIG-009": CatalogueEntry(
         "column mapping {rule}: {column} = {value} is outside 0 … {limit}, so it cannot be merged without a clash",
         "map another column, or take the table out of the rule and give the target a key over source and id",
     ),
-    "CONFIG-010": Entry(
+    "CONFIG-010": CatalogueEntry(
         "column mapping {rule}: column {column} {fault}",
         "name {wanted} that the table has, under `source-column` and `target-column`",
     ),
-    "CONFIG-016": Entry(
+    "CONFIG-016": CatalogueEntry(
         "route {rule}: extract-{part} finds nothing in `{name}`: {regexp} does not match it",
         "correct the expression, or narrow the rule's patterns; a part that may be missing is written `order_?(.*)`",
     ),
-    "CONFIG-017": Entry(
+    "CONFIG-017": CatalogueEntry(
         "the target table {target} does not take what route {rule} extracts: {faults}",
         "run on the target: {mend}; then start again",
     ),
-    "CONFIG-018": Entry(
+    "CONFIG-018": CatalogueEntry(
         "column mapping {rule}: {column} = {value} becomes longer than the {limit} of the target's column {target}",
         "make that column longer in the target, then start again",
     ),
-    "CONFIG-011": Entry("an option of the binlog data source is not valid", "correct the option that the cause names"),
-    "CONFIG-020": Entry(
+    "CONFIG-011": CatalogueEntry(
+        "an option of the binlog data source is not valid", "correct the option that the cause names"
+    ),
+    "CONFIG-020": CatalogueEntry(
         "expression filter {rule}: `{part}` of `{expression}` can't be evaluated as the source does it",
         "write it as the cause says; docs/how-to/leave-out-rows.md lists the supported expressions",
     ),
-    "CONFIG-021": Entry(
+    "CONFIG-021": CatalogueEntry(
         "expression filter {rule}: `{expression}` names a column that the table does not have",
         "correct the name in the rule; if a DDL has dropped the column, remove or rewrite the rule",
     ),
-    "CONFIG-022": Entry(
+    "CONFIG-022": CatalogueEntry(
         "expression filter {rule} is for a table that block-allow-list excludes, so it can never match",
         "correct schema and table in the rule, or let the table through",
     ),
-    "CONFIG-023": Entry(
+    "CONFIG-023": CatalogueEntry(
         "the key for encrypted passwords cannot be read: {path}",
         "name a readable file of 64 hex digits with secret-key-path, --secret-key-path or UNSHARD_SECRET_KEY_PATH: "
         "what is encrypted already needs the key that it was encrypted with; `openssl rand -hex 32` makes a first one",
     ),
-    "CONFIG-024": Entry(
+    "CONFIG-024": CatalogueEntry(
         "an encrypted password cannot be decrypted",
         "use the key file that it was encrypted with, or encrypt it again with `unshard ctl encrypt`",
     ),
-    "CONFIG-028": Entry(
+    "CONFIG-028": CatalogueEntry(
         "a password looks like one that DM has encrypted, but no key decrypts it",
         "name the key file that DM used with UNSHARD_SECRET_KEY_PATH, for a master or worker also with secret-key-path;"
         " or encrypt the password again with `unshard ctl encrypt`; give a plain one that only looks like that by "
         "env:NAME "
         "or file:PATH",
     ),
-    "CONFIG-025": Entry(
+    "CONFIG-025": CatalogueEntry(
         "`{text}` is not a table's name",
         "write schema.table, each in backticks where it holds anything but letters, digits, _ and $",
     ),
-    "CONFIG-026": Entry(
+    "CONFIG-026": CatalogueEntry(
         "source {source} is not in the task's mysql-instances",
         "name one of them with --source-id: {known}",
     ),
-    "CONFIG-027": Entry(
+    "CONFIG-027": CatalogueEntry(
         "`{mode}` is not an SQL mode",
         "write names as SELECT @@sql_mode shows them on the source, with commas between them",
     ),
 }
 
-CHECK: dict[str, Entry] = {
-    "CHECK-001": Entry(
+CHECK: dict[str, CatalogueEntry] = {
+    "CHECK-001": CatalogueEntry(
         "{count} check(s) before the start failed; nothing was begun",
         "follow `What to do:` of each check, then start again; to skip a check that does not matter to you, write its"
         " name under `ignore-checking-items` (docs/reference/checks.md)",
     ),
 }
 
-SOURCE: dict[str, Entry] = {
-    "SOURCE-001": Entry(
+SOURCE: dict[str, CatalogueEntry] = {
+    "SOURCE-001": CatalogueEntry(
         "cannot connect to the source {host}:{port} as {user}",
         "check that the server is up, and host, port, user and password under `from:` in the source file",
         retryable=True,
     ),
-    "SOURCE-002": Entry(
+    "SOURCE-002": CatalogueEntry(
         "the source {host}:{port} refuses user {user}",
         "correct user and password under `from:` in the source file, or the account's grants; where the account has "
         "REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
-    "SOURCE-003": Entry("the connection to the source was lost", "check the source's error log", retryable=True),
-    "SOURCE-004": Entry(
+    "SOURCE-003": CatalogueEntry(
+        "the connection to the source was lost", "check the source's error log", retryable=True
+    ),
+    "SOURCE-004": CatalogueEntry(
         "the source refused a statement: {statement}", "correct what the server reports, then start again"
     ),
-    "SOURCE-005": Entry("the source is busy", "check the source's load, then start again", retryable=True),
-    "SOURCE-008": Entry(
+    "SOURCE-005": CatalogueEntry("the source is busy", "check the source's load, then start again", retryable=True),
+    "SOURCE-008": CatalogueEntry(
         "no TLS connection to the source {host}:{port}: {fault}",
         "under `security:` of `from:` in the source file: {mend}",
     ),
-    "SOURCE-020": Entry(
+    "SOURCE-020": CatalogueEntry(
         "the source writes no binlog, so a dump has no position to go on from",
         "start the source with `log_bin` and `binlog_format=ROW`",
     ),
-    "SOURCE-030": Entry("the source writes no binlog", "set `log_bin` in the source's configuration and restart it"),
-    "SOURCE-031": Entry(
+    "SOURCE-030": CatalogueEntry(
+        "the source writes no binlog", "set `log_bin` in the source's configuration and restart it"
+    ),
+    "SOURCE-031": CatalogueEntry(
         "the source's binlog_format is {format}", "SET GLOBAL binlog_format = 'ROW', reconnect clients"
     ),
-    "SOURCE-033": Entry(
+    "SOURCE-033": CatalogueEntry(
         "the source's user {user} lacks: {missing}", "GRANT {missing} ON *.* to this user (SELECT: the tables suffice)"
     ),
 }
 
-TARGET: dict[str, Entry] = {
-    "TARGET-001": Entry(
+TARGET: dict[str, CatalogueEntry] = {
+    "TARGET-001": CatalogueEntry(
         "cannot connect to the target {host}:{port} as {user}",
         "check that the server is up, and host, port, user and password under `target-database:` in the task file",
         retryable=True,
     ),
-    "TARGET-002": Entry(
+    "TARGET-002": CatalogueEntry(
         "the target {host}:{port} refuses user {user}",
         "correct user and password under `target-database:` in the task file, or the account's grants; where the "
         "account has REQUIRE SSL or X509, or the server require_secure_transport, write `security:` there",
     ),
-    "TARGET-003": Entry("the connection to the target was lost", "check the target's error log", retryable=True),
-    "TARGET-004": Entry(
+    "TARGET-003": CatalogueEntry(
+        "the connection to the target was lost", "check the target's error log", retryable=True
+    ),
+    "TARGET-004": CatalogueEntry(
         "the target refused a statement: {statement}", "correct what the server reports, then start again"
     ),
-    "TARGET-005": Entry(
+    "TARGET-005": CatalogueEntry(
         "the target is busy and aborted a transaction", "check the target's load, then start again", retryable=True
     ),
-    "TARGET-006": Entry(
+    "TARGET-006": CatalogueEntry(
         "the target is read-only",
         "make it writable, or point `target-database:` at the server that is; nothing was written",
         retryable=True,
     ),
-    "TARGET-007": Entry(
+    "TARGET-007": CatalogueEntry(
         "a transaction or statement is larger than the target allows",
         "raise the limit that the server names, such as `max_allowed_packet` or `max_binlog_cache_size`",
     ),
-    "TARGET-009": Entry(
+    "TARGET-009": CatalogueEntry(
         "the target is short of memory and aborted a transaction",
         "the task tries again, with smaller transactions too; give TiDB more memory, raise `tidb_server_memory_limit`,"
         " or lower `batch` and `worker-count` under `syncers:` in the task file; nothing is lost",
         retryable=True,
     ),
-    "TARGET-008": Entry(
+    "TARGET-008": CatalogueEntry(
         "no TLS connection to the target {host}:{port}: {fault}",
         "under `security:` of `target-database:` in the task file: {mend}",
     ),

@@ -9,7 +9,7 @@ ANEW = "begin anew by `unshard run TASK.yaml --reset` (a cluster: `stop-task`, t
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """Text, remedy, and whether a retry may help: the same call may succeed later with nothing changed."""
 
     message: str

@@ -2,193 +2,193 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import ANEW, Entry
+from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 
-SYNC: dict[str, Entry] = {
-    "SYNC-001": Entry(
+SYNC: dict[str, CatalogueEntry] = {
+    "SYNC-001": CatalogueEntry(
         "another process has taken this source over; this one stopped before writing anything more",
         "run a task only once at a time; the process that started last owns the source",
     ),
-    "SYNC-002": Entry(
+    "SYNC-002": CatalogueEntry(
         "the batch's sums don't agree: a change is unaccounted for, so the batch was not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",
     ),
-    "SYNC-064": Entry(
+    "SYNC-064": CatalogueEntry(
         "the log has {indexed} row events here, but {decoded} were decoded and {skipped} passed over: the batch was "
         "not closed",
         "keep the relay log, report this as a bug with the log of this run; a new start repeats the same batch",
     ),
-    "SYNC-003": Entry(
+    "SYNC-003": CatalogueEntry(
         "a row of the source meets a row with the same key in the target",
         "if shards share key values, add a column mapping (`partition id`) or route them apart;"
         " if something else writes to the target, remove its row; then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
-    "SYNC-004": Entry(
+    "SYNC-004": CatalogueEntry(
         "the target refuses a row",
         "correct what the server reports (type, length, constraint), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
-    "SYNC-073": Entry(
+    "SYNC-073": CatalogueEntry(
         "the target would store another value than the source's row has",
         "make the column that the cause names as wide as the source's (digits behind the point of a DECIMAL, blanks at "
         "the end of a text), then start again; or leave the change out,"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
-    "SYNC-075": Entry(
+    "SYNC-075": CatalogueEntry(
         "{what} was stored by a later version of Unshard (its form is {found}; this version reads forms up to {known})",
         "start the task with the version of Unshard that it ran with last, or a later one; nothing was changed",
     ),
-    "SYNC-074": Entry(
+    "SYNC-074": CatalogueEntry(
         "DROP DATABASE of {schema} would drop tables of {target} that other schemas of the task share",
         "drop on the target by hand what came from this schema alone; then leave the statement out, `unshard ctl binlog"
         " skip {task_file} -s {source_id}`, and start again",
     ),
-    "SYNC-053": Entry(
+    "SYNC-053": CatalogueEntry(
         "a single row is larger than the target takes in one transaction",
         "raise the limit that the cause names (`max_allowed_packet`, `max_binlog_cache_size`; TiDB:"
         " `txn-entry-size-limit`, `txn-total-size-limit`), then start again; everything before the row is applied",
     ),
-    "SYNC-005": Entry(
+    "SYNC-005": CatalogueEntry(
         "the target failed {attempts} times in a row and the batch could not be applied",
         "check the target's load and error log; start again when it works: nothing is lost or applied twice",
         retryable=True,
     ),
-    "SYNC-006": Entry(
+    "SYNC-006": CatalogueEntry(
         "the target table does not exist",
         "create it, with the rows that the source's table had at this binlog position, and start again; or, in"
         f" `task-mode: all`, {ANEW}, which makes it from the source",
     ),
-    "SYNC-007": Entry(
+    "SYNC-007": CatalogueEntry(
         "the columns of the target table {target} do not fit those of the source table",
         "change the target's columns as the cause says, then start again",
     ),
-    "SYNC-008": Entry(
+    "SYNC-008": CatalogueEntry(
         "the batch that is half applied was planned with other table structures or rules than those of now",
         "put routes, filters, mappings and the target table back as they were when the task stopped, start again",
     ),
-    "SYNC-009": Entry(
+    "SYNC-009": CatalogueEntry(
         "the structure of the table is not known at this binlog position",
         "start the task in mode `all`, or create the target table so that its structure can be taken over",
     ),
-    "SYNC-010": Entry("the target table is gone", f"create it again with its rows and start again, or {ANEW}"),
-    "SYNC-011": Entry(
+    "SYNC-010": CatalogueEntry("the target table is gone", f"create it again with its rows and start again, or {ANEW}"),
+    "SYNC-011": CatalogueEntry(
         "a DDL on one of several source tables that merge into {target}, and the task has no `shard-mode` that says"
         " when it is to be run there",
         "set `shard-mode: pessimistic` in the task file and start the task again: it goes on from here, and runs the"
         " statement once all of these tables have it (docs/how-to/merge-shards-with-ddl.md)",
     ),
-    "SYNC-012": Entry(
+    "SYNC-012": CatalogueEntry(
         "the task has no binlog position to start from: mode `incremental` needs a checkpoint or `meta` of the "
         "instance",
         "give binlog-name and binlog-pos (or binlog-gtid) under `meta` of this mysql-instance",
     ),
-    "SYNC-013": Entry(
+    "SYNC-013": CatalogueEntry(
         "a statement failed in the source with error {number} after it had done a part of its work",
         "bring the target to what the source became, leave the statement out, "
         "`unshard ctl binlog skip {task_file} -s {source_id}`, and start again",
     ),
-    "SYNC-014": Entry(
+    "SYNC-014": CatalogueEntry(
         "a statement on several tables fell between their snapshots, in a copy that an earlier version took: one holds"
         " its effect already, another does not",
         ANEW,
     ),
-    "SYNC-015": Entry(
+    "SYNC-015": CatalogueEntry(
         "{rule} stops the task at this {event}",
         "check what it does; then take `{event}` out of the rule's events, or make its action Ignore, and start again: "
         "nothing of the batch around it is applied yet",
     ),
-    "SYNC-048": Entry(
+    "SYNC-048": CatalogueEntry(
         "{kind} finds no row in the target: {key}",
         "find out why the row is not there (another writer, rows that the copy left out) and put it there as it was "
         "in the source before this change; or count such rows and go on with `on-missing-row: warn`",
     ),
-    "SYNC-017": Entry(
+    "SYNC-017": CatalogueEntry(
         "the statement changes column {column}, which a column mapping reads or writes",
         f"the target's rows were made from the old column: undo the change on the source before going on, or {ANEW}",
     ),
-    "SYNC-018": Entry(
+    "SYNC-018": CatalogueEntry(
         "the table becomes {name}, but its rows in the target carry its old name (column mapping, extracted columns)",
         f"stop the task, write the new values to those rows by hand and start behind this place; or {ANEW}",
     ),
-    "SYNC-019": Entry(
+    "SYNC-019": CatalogueEntry(
         "{rule}: a row image lacks column(s) {columns}, so it is not known whether the rule leaves the row out",
         "set binlog_row_image = FULL on the source; for what is logged already, take the rule out",
     ),
-    "SYNC-040": Entry(
+    "SYNC-040": CatalogueEntry(
         "safe mode can't write a table that foreign keys connect while they are checked: a REPLACE deletes children",
         "take `foreign_key_checks` out of the target's session until safe mode is over, then put it back",
     ),
-    "SYNC-061": Entry(
+    "SYNC-061": CatalogueEntry(
         "the new server has the transactions in another order than the one before the fail-over: no "
         "position of its binlog comes after exactly those that are applied, {known}; up to here it has {passed}",
         "check both sets for transactions that began on the new server; set the source file to a replica that has the "
         "old server's order (`replica_preserve_commit_order`, `gtid_strict_mode`); or "
         f"{ANEW}",
     ),
-    "SYNC-062": Entry(
+    "SYNC-062": CatalogueEntry(
         "XA transactions that were prepared before the fail-over are not prepared in the new server's binlog: {xid}",
         f"commit or roll them back on the old server, let the task pass that, and fail over then; or {ANEW}",
     ),
-    "SYNC-030": Entry(
+    "SYNC-030": CatalogueEntry(
         "a row image lacks key column {missing}, without which its row is not found in the target {target}",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "a target table with the source's own primary key does without",
     ),
-    "SYNC-031": Entry(
+    "SYNC-031": CatalogueEntry(
         "an INSERT's row image lacks columns whose default is no constant: {missing}",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "or insert the row in the target by hand and start behind it",
     ),
-    "SYNC-032": Entry(
+    "SYNC-032": CatalogueEntry(
         "an INSERT's row image lacks column {column}, which column mapping {rule} reads",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}; "
         "or insert the row in the target by hand and start behind it",
     ),
-    "SYNC-043": Entry(
+    "SYNC-043": CatalogueEntry(
         "the table has no key in the target, so a change that is applied again would double a row unnoticed",
         "give the target table a primary key, or use `delivery: exactly-once` with a dump under a lock; "
         "of a task taken over from DM, stop it in DM by `stop-task` first, so that nothing comes again",
     ),
-    "SYNC-044": Entry(
+    "SYNC-044": CatalogueEntry(
         "row images that lack columns can't be applied in safe mode: a REPLACE of half a row would lose the other half",
         f"set binlog_row_image=FULL on the source (globally, and in sessions that are open) and {ANEW}",
     ),
-    "SYNC-045": Entry(
+    "SYNC-045": CatalogueEntry(
         "changes up to {exit} may be in the target already, and `safe-mode-duration: 0s` forbids safe mode for them "
         "(DM's 36071)",
         "take safe-mode-duration out of `syncers`, start again; safe mode ends by itself behind that place",
     ),
-    "SYNC-046": Entry(
+    "SYNC-046": CatalogueEntry(
         "DM has left something unfinished that can't be taken over",
         "let DM finish it (resume-task), then stop it there; or delete what {table} has of the source once you have "
         "finished it by hand",
     ),
-    "SYNC-067": Entry(
+    "SYNC-067": CatalogueEntry(
         "operators wait for positions in the binlog of the server before the fail-over ({server}): {places}",
         "take each back, `unshard ctl binlog revert {task_file} -s {source_id} -b FILE:POS`, start again, and give it "
         "anew where the task stops in the new server's binlog",
     ),
-    "SYNC-068": Entry(
+    "SYNC-068": CatalogueEntry(
         "it is not known which binlog position is meant: no error has stopped this source, or it names no single "
         "change",
         "name the position with -b FILE:POS; `unshard status` and `unshard binlog show` print it",
     ),
-    "SYNC-069": Entry(
+    "SYNC-069": CatalogueEntry(
         "the position is passed already, or the source was never followed: its checkpoint is {checkpoint}",
         "an operator is for a later position: find it with `unshard status` and `unshard binlog show`",
     ),
-    "SYNC-070": Entry(
+    "SYNC-070": CatalogueEntry(
         "no operator waits for this position (DM's 36065)",
         "list those that wait: `unshard ctl binlog list {task_file} -s {source_id}`",
     ),
-    "SYNC-071": Entry(
+    "SYNC-071": CatalogueEntry(
         "the master gave this process the source by order {own}, and gave it to {worker} by the later order {epoch}",
         "nothing, where the process was frozen or cut off for a while: its master takes the source away from it. "
         "Where the master's store was restored from a backup, resume the task, which gives a new order: "
         "`unshard ctl resume-task TASK -s {source_id}`",
     ),
-    "SYNC-047": Entry(
+    "SYNC-047": CatalogueEntry(
         "a statement changed the table's structure during the dump, which was taken without a lock: rows from "
         "before and after it can't be told apart",
         f"{ANEW}, without DDL meanwhile or with `--consistency flush`",

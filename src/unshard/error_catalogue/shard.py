@@ -2,81 +2,81 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import ANEW, Entry
+from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 
-SHARD: dict[str, Entry] = {
-    "SHARD-001": Entry(
+SHARD: dict[str, CatalogueEntry] = {
+    "SHARD-001": CatalogueEntry(
         "this table meets another statement than the tables that are merged into {target} with it: all of them must"
         " have the same statements in the same order",
         "the two lists are shown above, number by number. Where the statement is wrong or was run too early, leave it"
         " out with `unshard ctl binlog skip TASK.yaml -s {source_id} --binlog-pos POSITION`, or replace it"
         " by the expected one with `binlog replace`; then bring the tables of the source into the same structure",
     ),
-    "SHARD-002": Entry(
+    "SHARD-002": CatalogueEntry(
         "a new table joins those that are merged into {target}, in the middle of their change, without it: it has the"
         " first {met} of the statements that wait, and at least {needed} are needed",
         "a new table needs the structure that the other tables have or are getting. Drop it in the source and create it"
         " with that structure; `unshard ctl query-status` shows the statements that wait",
     ),
-    "SHARD-003": Entry(
+    "SHARD-003": CatalogueEntry(
         "there is no lock {id}",
         "`unshard ctl shard-ddl-lock TASK` shows the locks that there are; it may have been resolved meanwhile",
     ),
-    "SHARD-004": Entry(
+    "SHARD-004": CatalogueEntry(
         "this source can't own the lock {id}: its owner has to have met the DDL, and only {reported} have",
         "name one of those with `--owner`, or leave the option out",
     ),
-    "SHARD-005": Entry(
+    "SHARD-005": CatalogueEntry(
         "the lock {id} is resolved, and its owner may be running the DDL just now",
         "wait for it. If the owner is gone for good, `--force-remove` gives the lock up: then nobody runs the DDL, and"
         " you have to run it on the target yourself",
     ),
-    "SHARD-006": Entry(
+    "SHARD-006": CatalogueEntry(
         "the lock {id} is unlocked, but its owner has not run the DDL within {seconds:.0f} s",
         "it will, once it runs; see `unshard ctl query-status`. If it is gone for good, `--force-remove` gives the lock"
         " up: then nobody runs the DDL, and you have to run it on the target yourself",
     ),
-    "SHARD-020": Entry(
+    "SHARD-020": CatalogueEntry(
         "changes of this table wait for a sharding DDL, and the structure that they have is not known any more",
         "give it with `unshard ctl binlog-schema update {task_file}`, then start the task again",
     ),
-    "SHARD-021": Entry(
+    "SHARD-021": CatalogueEntry(
         "a table that is merged with others can't be renamed to another target table, nor be replaced",
         "where the rows are to leave the merged table, move them there by hand, then leave the statement out with"
         " `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
-    "SHARD-022": Entry(
+    "SHARD-022": CatalogueEntry(
         "one statement changes several tables that are merged, or renames one and changes it too",
         "each table needs a statement of its own. Replace it: `unshard ctl binlog replace {task_file} -s {source_id}"
         "` with one statement, or leave it out with `binlog skip`",
     ),
-    "SHARD-023": Entry(
+    "SHARD-023": CatalogueEntry(
         "the statement takes rows of merged tables away, and the task has `shard-drop: stop`",
         "delete those rows in the target by hand where they are to go, then leave the statement out with"
         " `unshard ctl binlog skip {task_file} -s {source_id}`; with `shard-drop: ignore` such"
         " statements do nothing there",
     ),
-    "SHARD-024": Entry(
+    "SHARD-024": CatalogueEntry(
         "a new table joins those that are merged into {target} while their structure changes, and has neither the old"
         " nor a new structure",
         "drop it in the source and create it with the structure that the other tables have or are getting;"
         " `unshard ctl query-status` shows the statements that wait",
     ),
-    "SHARD-025": Entry(
+    "SHARD-025": CatalogueEntry(
         "this source gets its first table of {target} while a sharding DDL is being run there, and that takes too long",
         "`unshard ctl shard-ddl-lock TASK` shows who runs it; start the task again when it is done",
     ),
-    "SHARD-027": Entry(
+    "SHARD-027": CatalogueEntry(
         "a sharding DDL of {target} waits, and the rules of the task don't send this table there any more",
         "give the task the routes and lists back that it had, until the DDL is resolved; `unshard ctl query-status`"
         " shows what waits",
     ),
-    "SHARD-028": Entry(
+    "SHARD-028": CatalogueEntry(
         "the task has no `shard-mode` any more, and changes are held for a sharding DDL of {targets}",
         "give the task `shard-mode: pessimistic` back until the DDL is resolved; `unshard ctl query-status` shows what"
         " waits",
     ),
-    "SHARD-035": Entry(
+    "SHARD-035": CatalogueEntry(
         "a row of the source meets a row with the same key in the target, while changes of {held} wait for the sharding"
         " DDL of the lock {id}: it may be one that they delete, or one that has moved between shards",
         "don't remove the row in the target: a DELETE that waits would also delete the new one. Let the source pass "
@@ -86,7 +86,7 @@ SHARD: dict[str, Entry] = {
         " hand what the sources have. Until then move no rows between shards. If shards share key values, add"
         " a column mapping (`partition id`) or route them apart",
     ),
-    "SHARD-031": Entry(
+    "SHARD-031": CatalogueEntry(
         "a change that waited for a sharding DDL meets a row of another shard with the same key, which was written to"
         " {target} behind it: both shards have the row, or the change gives a key away that another shard has now",
         "see which shard is to have the row, and delete it in the others; let the source pass with"
@@ -94,7 +94,7 @@ SHARD: dict[str, Entry] = {
         " lock no more, make the rows of this statement in the target by hand what the sources have. If shards share"
         " key values, add a column mapping (`partition id`) or route them apart",
     ),
-    "SHARD-032": Entry(
+    "SHARD-032": CatalogueEntry(
         "before changes that waited for a sharding DDL of {target} are applied, the log is looked through for rows that"
         " have moved between shards meanwhile, and here it can't be told: such a row would be lost unseen",
         "find out whether rows have moved from or to this table since the DDL began. If none has, or you will put them"
@@ -103,7 +103,7 @@ SHARD: dict[str, Entry] = {
         " `delivery: exactly-once` and without `safe-mode` the target refuses a second row of a key, so the task"
         " doesn't stop here",
     ),
-    "SHARD-036": Entry(
+    "SHARD-036": CatalogueEntry(
         "all shards have this statement, but it can't be run once for all: it fills {columns} of rows that are there"
         " already with what only that run gives (its time, a number, a random value), so {target} would hold what no"
         " source has",
@@ -113,13 +113,13 @@ SHARD: dict[str, Entry] = {
         " the values of old rows."
         " Rows that are written behind the statement come with their values in any case",
     ),
-    "SHARD-037": Entry(
+    "SHARD-037": CatalogueEntry(
         "a sharding DDL of {target} waits, and the rules of the task send this table there now, which did not before:"
         " nobody knows whether it has the DDL",
         "give the task the routes and lists back that it had, until the DDL is resolved; `unshard ctl query-status`"
         " shows what waits",
     ),
-    "SHARD-038": Entry(
+    "SHARD-038": CatalogueEntry(
         "the target checks foreign keys (`foreign_key_checks: 1`), which connect {target} with {others}: these tables"
         " have to keep the order of the log, and changes that wait for this sharding DDL would come behind later ones"
         " of the others, so a CASCADE would take the wrong rows",
@@ -127,13 +127,13 @@ SHARD: dict[str, Entry] = {
         " `foreign_key_checks` out of the target's session and start; when `unshard ctl shard-ddl-lock TASK` shows the"
         " lock no more, put it back",
     ),
-    "SHARD-029": Entry(
+    "SHARD-029": CatalogueEntry(
         "the copies of the tables that are merged into {target} differ, and can't be brought together: {why}",
         "run the DDL on all shards of all sources, then"
         f" {ANEW}; while shards are copied, let ADD COLUMN and DROP COLUMN alone run on"
         " them",
     ),
-    "SHARD-030": Entry(
+    "SHARD-030": CatalogueEntry(
         "the first table of this source that lands in {target} has not the structure that {target} has now: {faults}",
         "a source that owned no table there joins behind the statements that are run. Drop the table in the source and"
         " create it with the structure of {target}: it then needs the statements that wait like all others. Leave this"

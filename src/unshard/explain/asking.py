@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unshard.ddl.context import MODE_NAMES, Context
 from unshard.ddl.cursor import Cursor, read_table, tokens_of
-from unshard.ddl.statement import Role
+from unshard.ddl.statement import TableRole
 from unshard.errors import ConfigError, DdlError
 from unshard.model.table import TableName
 
@@ -14,7 +14,7 @@ def table_name(text: str) -> TableName:
     context = Context()
     try:
         at = Cursor(text, tokens_of(text, context), context)
-        found = read_table(at, Role.OBJECT)
+        found = read_table(at, TableRole.OBJECT)
         at.expect_end()
     except DdlError:
         raise ConfigError("CONFIG-025", values={"text": text}) from None

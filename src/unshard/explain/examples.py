@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from unshard.explain.finding import Written
+from unshard.explain.finding import TargetStatement
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.position import Position
 from unshard.model.table import Column
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import GEOMETRIES, arrow_type
-from unshard.sync.batch import BatchPlan, Shape, TablePlan
+from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
 from unshard.sync.map import map_columns
 from unshard.sync.merge import merge
 from unshard.sync.pipeline import arrange, encode_changes, tie_rows
@@ -40,7 +40,7 @@ _TEXTS = {
 }
 
 
-def example_statements(plan: TablePlan, shape: Shape, *, safe: bool) -> Iterator[Written]:
+def example_statements(plan: TablePlan, shape: BatchShape, *, safe: bool) -> Iterator[TargetStatement]:
     """One INSERT, UPDATE and DELETE of a row whose key stays, as the steps of a batch write it; of what may be. Pure.
 
     In safe mode there are none for a table without a key, or in a family of foreign keys: these stop the task there.
@@ -62,7 +62,7 @@ def example_statements(plan: TablePlan, shape: Shape, *, safe: bool) -> Iterator
         for chunk in merge(ready, batch.targets(), batch.shape, safe=safe):
             for statement in chunk.statements:
                 sql = statement.sql.decode("utf-8", "backslashreplace")
-                yield Written(sql, change, "safe" if safe else "normal")
+                yield TargetStatement(sql, change, "safe" if safe else "normal")
 
 
 def _images(plan: TablePlan, images: Sequence[tuple[Op, int]]) -> pa.RecordBatch:

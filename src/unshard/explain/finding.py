@@ -13,7 +13,7 @@ TAKEN, LEFT_OUT, STOPS, NONE = "taken", "left out", "stops", "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """What one kind of rule says.
 
     `kind` is stable, `says` one of the words above or the kind's own; `rule` as it stands in the task file; `facts` are
@@ -32,18 +32,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OperationFindings:
     """Findings on one operation of a statement; on all of a table `of` is empty."""
 
     of: str
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
 
     def form(self) -> dict[str, Any]:
         return {"of": self.of, "findings": [finding.form() for finding in self.findings]}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TargetStatement:
     """A statement on the target. `mode` is `normal`, `safe`, or empty for DDL; `change` what it is for."""
 
     sql: str
@@ -64,8 +64,8 @@ class Explained:
     source: str
     says: str
     outcome: str
-    groups: tuple[Group, ...]
-    written: tuple[Written, ...] = ()
+    groups: tuple[OperationFindings, ...]
+    written: tuple[TargetStatement, ...] = ()
     by_hand: bool = False
     error: UnshardError | None = None
 
@@ -86,16 +86,16 @@ def error_form(error: UnshardError) -> dict[str, Any]:
     return {"code": error.code, "message": error.message, "cause": error.cause, "hint": error.hint}
 
 
-def stopped(kind: str, error: UnshardError) -> Finding:
+def stopped(kind: str, error: UnshardError) -> RuleFinding:
     """A rule that stops the task."""
-    return Finding(kind, STOPS, f"{error.code}: {error.message}", facts={"error": error_form(error)})
+    return RuleFinding(kind, STOPS, f"{error.code}: {error.message}", facts={"error": error_form(error)})
 
 
 STOPPING = (ConfigError, DdlError, SyncError, BinlogError)
 """Errors that a task would stop with, by its rules; others are of the look itself."""
 
 
-def asked(kind: str, ask: Callable[[], Sequence[Finding]]) -> tuple[list[Finding], UnshardError | None]:
+def asked(kind: str, ask: Callable[[], Sequence[RuleFinding]]) -> tuple[list[RuleFinding], UnshardError | None]:
     """What it finds, and the error where a rule stops the task."""
     try:
         return list(ask()), None

@@ -7,39 +7,39 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from unshard.config.event_names import ROW_EVENTS, Event
-from unshard.explain.finding import LEFT_OUT, NONE, STOPS, TAKEN, Finding
+from unshard.config.event_names import ROW_EVENTS, EventName
+from unshard.explain.finding import LEFT_OUT, NONE, STOPS, TAKEN, RuleFinding
 from unshard.model.table import TableName
 from unshard.transform.block_allow import Passage
 from unshard.transform.column_mapping import ColumnMapping, SourcePart, apply_mapping
 from unshard.transform.event_filter import Verdict
-from unshard.transform.online_tables import Part
+from unshard.transform.online_tables import OnlineTablePart
 from unshard.transform.source_rules import SourceRules
 
 _EXAMPLE_ID, _EXAMPLE_TEXT = 1, "abc"
 
 
-def online_ddl(rules: SourceRules, name: TableName) -> Finding:
+def online_ddl(rules: SourceRules, name: TableName) -> RuleFinding:
     part, table, rule = rules.online.told(name)
     facts = {"part": part.value, "table": str(table)}
-    if part is Part.REAL:
-        return Finding("online-ddl", NONE, "no helper table of gh-ost or pt-osc", facts=facts)
-    return Finding("online-ddl", LEFT_OUT, f"{name} is {part} of {table}, by {rule}", rule, facts)
+    if part is OnlineTablePart.REAL:
+        return RuleFinding("online-ddl", NONE, "no helper table of gh-ost or pt-osc", facts=facts)
+    return RuleFinding("online-ddl", LEFT_OUT, f"{name} is {part} of {table}, by {rule}", rule, facts)
 
 
-def block_allow(rules: SourceRules, name: TableName, *, named: bool = False) -> Finding:
+def block_allow(rules: SourceRules, name: TableName, *, named: bool = False) -> RuleFinding:
     """Of a table, or of a schema where the name of the table is empty; `named`: its text begins with the name."""
     passage = rules.allow.judge(name) if name.table else rules.allow.judge_schema(name.schema)
     found = _passage("block-allow-list", passage, str(name).removesuffix("."))
     return replace(found, text=f"{name}: {found.text}") if named else found
 
 
-def dumped(rules: SourceRules, name: TableName) -> Finding:
+def dumped(rules: SourceRules, name: TableName) -> RuleFinding:
     """What the dump's own choice says, which stands in for the block-allow list there."""
     return _passage("dump", rules.dumped(name), str(name))
 
 
-def _passage(kind: str, passage: Passage, name: str) -> Finding:
+def _passage(kind: str, passage: Passage, name: str) -> RuleFinding:
     says = TAKEN if passage.passes else LEFT_OUT
     if passage.pattern:
         text = f"{says} by {passage.rule}: {passage.pattern}"
@@ -51,60 +51,62 @@ def _passage(kind: str, passage: Passage, name: str) -> Finding:
         text = f"taken by {passage.rule}"
     else:
         text = f"left out: nothing in {passage.rule} matches"
-    return Finding(kind, says, text, passage.rule, {"name": name, "pattern": passage.pattern})
+    return RuleFinding(kind, says, text, passage.rule, {"name": name, "pattern": passage.pattern})
 
 
-def row_events(rules: SourceRules, name: TableName) -> Iterator[Finding]:
+def row_events(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
     """What the event filter says of each kind of row change."""
     for word in ROW_EVENTS:
-        verdict = rules.events.judge(name, Event(word))
+        verdict = rules.events.judge(name, EventName(word))
         yield event_finding(word, verdict, rules.events.concerning(name), {"event": word})
 
 
 def event_finding(
     event: str, verdict: Verdict | None, concerning: tuple[str, ...], facts: dict[str, object]
-) -> Finding:
+) -> RuleFinding:
     """What the rules `concerning` the name say of one event, and the one that decides."""
     facts = {**facts, "rules": list(concerning), "action": verdict.says if verdict else "", "by": ""}
     if verdict is not None:
         says = STOPS if verdict.action == "Error" else LEFT_OUT
         text = f"{event}: {says} by {verdict.rule} ({verdict.says}, by its {verdict.by})"
-        return Finding("event-filter", says, text, verdict.rule, {**facts, "by": verdict.by})
+        return RuleFinding("event-filter", says, text, verdict.rule, {**facts, "by": verdict.by})
     if not concerning:
-        return Finding("event-filter", NONE, f"{event}: taken, no rule is for this name", facts=facts)
+        return RuleFinding("event-filter", NONE, f"{event}: taken, no rule is for this name", facts=facts)
     text = f"{event}: taken, {' and '.join(concerning)} let it pass"
-    return Finding("event-filter", TAKEN, text if len(concerning) > 1 else text.replace(" let ", " lets "), facts=facts)
+    return RuleFinding(
+        "event-filter", TAKEN, text if len(concerning) > 1 else text.replace(" let ", " lets "), facts=facts
+    )
 
 
-def route(rules: SourceRules, name: TableName) -> Finding:
+def route(rules: SourceRules, name: TableName) -> RuleFinding:
     """Where it goes. Raises ConfigError CONFIG-006."""
     if not name.table:
         chosen_schema, target = rules.router.schema_rule(name.schema), rules.router.route_schema(name.schema)
         facts = {"name": name.schema, "target": target, "level": "schema", "behind": []}
         if chosen_schema is None:
-            return Finding("route", NONE, f"no schema rule: it stays {target}", facts=facts)
+            return RuleFinding("route", NONE, f"no schema rule: it stays {target}", facts=facts)
         rule = f"routes.{chosen_schema}"
-        return Finding("route", "routed", f"{name.schema} → {target}, by schema rule {rule}", rule, facts)
+        return RuleFinding("route", "routed", f"{name.schema} → {target}, by schema rule {rule}", rule, facts)
     chosen, there = rules.router.choice(name), rules.router.route(name)
     if chosen is None:
         facts = {"name": str(name), "target": str(there), "level": "", "behind": []}
-        return Finding("route", NONE, f"no rule: it stays {there}", facts=facts)
+        return RuleFinding("route", NONE, f"no rule: it stays {there}", facts=facts)
     level = "table" if chosen.of_table else "schema"
     behind = [f"routes.{rule}" for rule in chosen.behind]
     later = f"; behind it: {', '.join(behind)}" if behind else ""
     facts = {"name": str(name), "target": str(there), "level": level, "behind": behind}
     text = f"{name} → {there}, by {level} rule routes.{chosen.rule}{later}"
-    return Finding("route", "routed", text, f"routes.{chosen.rule}", facts)
+    return RuleFinding("route", "routed", text, f"routes.{chosen.rule}", facts)
 
 
-def extracted(rules: SourceRules, name: TableName) -> Iterator[Finding]:
+def extracted(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
     """The columns that its names fill. Raises ConfigError CONFIG-016."""
     for one in rules.router.extracted(name, rules.source):
         text = f"column {one.column} = '{one.value}' in every row"
-        yield Finding("extract", "filled", text, f"routes.{one.rule}", {"column": one.column, "value": one.value})
+        yield RuleFinding("extract", "filled", text, f"routes.{one.rule}", {"column": one.column, "value": one.value})
 
 
-def column_mapping(rules: SourceRules, name: TableName) -> Iterator[Finding]:
+def column_mapping(rules: SourceRules, name: TableName) -> Iterator[RuleFinding]:
     """What becomes of a column, with an example. Raises ConfigError CONFIG-006 to CONFIG-008."""
     mapping = rules.mapper.mapping_for(name)
     if mapping is None:
@@ -124,7 +126,7 @@ def column_mapping(rules: SourceRules, name: TableName) -> Iterator[Finding]:
         f"column {mapping.target_column}{into} gets {_given(mapping, parts)}, so {before!r} becomes {after!r}, "
         f"by column-mappings.{mapping.rule}"
     )
-    yield Finding("column-mapping", "mapped", text, f"column-mappings.{mapping.rule}", facts)
+    yield RuleFinding("column-mapping", "mapped", text, f"column-mappings.{mapping.rule}", facts)
 
 
 def _given(mapping: ColumnMapping, parts: tuple[SourcePart, ...]) -> str:

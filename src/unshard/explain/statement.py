@@ -8,14 +8,25 @@ from functools import partial
 
 from unshard.ddl.context import Context
 from unshard.ddl.events import BY_COLUMN, dm_events
-from unshard.ddl.pieces import BLOCK_ALLOW, Piece, Rules, StructureOf, all_pieces
+from unshard.ddl.pieces import BLOCK_ALLOW, AlterOperation, StatementRules, StructureOf, all_pieces
 from unshard.ddl.prepare import prepare, to_run
 from unshard.ddl.rewrite import routed, split
-from unshard.ddl.statement import Ddl, Kind, Skipped
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.errors import UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends
-from unshard.explain.finding import LEFT_OUT, STOPPING, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
+from unshard.explain.finding import (
+    LEFT_OUT,
+    STOPPING,
+    STOPS,
+    TAKEN,
+    Explained,
+    OperationFindings,
+    RuleFinding,
+    TargetStatement,
+    asked,
+    stopped,
+)
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.no_shard_mode import refuse_merged, refuse_shared_schema
@@ -47,10 +58,10 @@ def explain_statement(rules: SourceRules, asked_for: Asked, ends: Ends | None) -
     try:
         parsed = classify_logged(asked_for.sql, context, rules.events)
     except STOPPING as error:
-        return _stops(rules, error, (Group("", (stopped("parsed", error),)),))
+        return _stops(rules, error, (OperationFindings("", (stopped("parsed", error),)),))
     if isinstance(parsed, Skipped):
         text = f"passed over: {parsed.reason}"
-        group = Group("", (Finding("parsed", SKIPPED, text, parsed.reason),))
+        group = OperationFindings("", (RuleFinding("parsed", SKIPPED, text, parsed.reason),))
         return Explained(rules.source, SKIPPED, f"nothing is run, it is {text}", (group,))
     return _explain(rules, parsed, ends)
 
@@ -59,19 +70,19 @@ def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
     structure: StructureOf = ends.table if ends is not None else _unknown
     own = statement_rules(rules, ends.records if ends is not None else None)
     own = replace(own, judge=partial(judge_operation, rules.events, parsed))
-    groups = [Group("", (_parsed(parsed),))]
+    groups = [OperationFindings("", (_parsed(parsed),))]
     if ends is not None and _without_effect(parsed, ends):
         text = "IF NOT EXISTS: what it makes is there, so it did nothing upstream"
-        groups.append(Group("", (Finding("effect", NOTHING, text),)))
+        groups.append(OperationFindings("", (RuleFinding("effect", NOTHING, text),)))
         return Explained(rules.source, NOTHING, f"nothing is run: {text}", tuple(groups))
     try:
         found = all_pieces(parsed, own, structure)
     except STOPPING as error:
-        alone = [Piece(single, (single,)) for single in split(parsed)]
+        alone = [AlterOperation(single, (single,)) for single in split(parsed)]
         groups += [_group(rules, parsed, piece, structure) for piece in alone]
         if error.code == _NOTHING_KEPT and ends is None:
             text = "what was run on the ghost is run on the table; --connect reads it from the target"
-            groups.append(Group("", (Finding("online-ddl", "unknown", text),)))
+            groups.append(OperationFindings("", (RuleFinding("online-ddl", "unknown", text),)))
             return Explained(rules.source, "unknown", text, tuple(groups))
         return _stops(rules, error, tuple(groups))
     groups += [_group(rules, parsed, piece, structure) for piece in found]
@@ -82,32 +93,36 @@ def _explain(rules: SourceRules, parsed: Ddl, ends: Ends | None) -> Explained:
 
 
 def _on_target(
-    rules: SourceRules, own: Rules, kept: Sequence[Piece], groups: list[Group], ends: Ends | None
+    rules: SourceRules,
+    own: StatementRules,
+    kept: Sequence[AlterOperation],
+    groups: list[OperationFindings],
+    ends: Ends | None,
 ) -> Explained:
     """The statements as they are run there, and what stops the task in front of them."""
     refused = None
     if ends is not None:
         shared, refused = asked("sharding", lambda: _sharding(rules, own, kept, ends))
-        groups.append(Group("", tuple(shared)))
+        groups.append(OperationFindings("", tuple(shared)))
     else:
         text = "not known without --connect: a table that shares its target with others stops the task (SYNC-011)"
-        groups.append(Group("", (Finding("sharding", "unknown", text),)))
+        groups.append(OperationFindings("", (RuleFinding("sharding", "unknown", text),)))
     try:
         texts = _written(own, kept, ends)
     except STOPPING as error:
-        return _stops(rules, refused or error, (*groups, Group("", (stopped("target", error),))))
-    written = tuple(Written(text) for text in texts)
+        return _stops(rules, refused or error, (*groups, OperationFindings("", (stopped("target", error),))))
+    written = tuple(TargetStatement(text) for text in texts)
     if refused is not None:
         return replace(_stops(rules, refused, tuple(groups)), written=written, by_hand=True)
     count = "one statement" if len(written) == 1 else f"{len(written)} statements"
     return Explained(rules.source, RUNS, f"runs {count} on the target", tuple(groups), written)
 
 
-def _stops(rules: SourceRules, error: UnshardError, groups: tuple[Group, ...]) -> Explained:
+def _stops(rules: SourceRules, error: UnshardError, groups: tuple[OperationFindings, ...]) -> Explained:
     return Explained(rules.source, STOPS, f"the task stops with {error.code}", groups, error=error)
 
 
-def _written(own: Rules, kept: Sequence[Piece], ends: Ends | None) -> list[str]:
+def _written(own: StatementRules, kept: Sequence[AlterOperation], ends: Ends | None) -> list[str]:
     if ends is None:
         return [routed(ddl, own.route, own.route_schema).text for ddl in to_run(kept, own)]
     at = Position("", 0)
@@ -115,18 +130,20 @@ def _written(own: Rules, kept: Sequence[Piece], ends: Ends | None) -> list[str]:
     return [step.statement for step in prepared.intent.steps] if prepared.intent is not None else []
 
 
-def _sharding(rules: SourceRules, own: Rules, kept: Sequence[Piece], ends: Ends) -> list[Finding]:
+def _sharding(rules: SourceRules, own: StatementRules, kept: Sequence[AlterOperation], ends: Ends) -> list[RuleFinding]:
     """Raises SyncError SYNC-011 or 074 as a run does without `shard-mode`."""
     if ends.pessimistic:
         if any(part.kind in COORDINATED for piece in kept for part in piece.run):
-            return [Finding("sharding", TAKEN, "it waits until all tables that are merged with this one have it")]
-        return [Finding("sharding", TAKEN, "shard-mode: pessimistic: what it does to merged tables is done at once")]
+            return [RuleFinding("sharding", TAKEN, "it waits until all tables that are merged with this one have it")]
+        return [
+            RuleFinding("sharding", TAKEN, "shard-mode: pessimistic: what it does to merged tables is done at once")
+        ]
     known = ends.own_names(rules.source)
     for ddl in (part for piece in kept for part in piece.run):
-        if ddl.kind is Kind.DROP_DATABASE:
+        if ddl.kind is StatementKind.DROP_DATABASE:
             refuse_shared_schema(ends.target, ddl, known, own)
         refuse_merged(ddl, known, own, lambda target: len(ends.landing(target)) > 1)
-    return [Finding("sharding", TAKEN, "no other table lands where it does")]
+    return [RuleFinding("sharding", TAKEN, "no other table lands where it does")]
 
 
 def _without_effect(parsed: Ddl, ends: Ends) -> bool:
@@ -135,14 +152,14 @@ def _without_effect(parsed: Ddl, ends: Ends) -> bool:
     return ends.tracker.without_effect(parsed)
 
 
-def _parsed(ddl: Ddl) -> Finding:
+def _parsed(ddl: Ddl) -> RuleFinding:
     on = f"schema {ddl.schema}" if ddl.kind.on_schema else ", ".join(map(str, ddl.tables))
     facts = {"schema": ddl.schema, "tables": [str(name) for name in ddl.tables]}
-    return Finding("parsed", ddl.kind.value, f"{ddl.kind} on {on}; no built-in rule passes it over", facts=facts)
+    return RuleFinding("parsed", ddl.kind.value, f"{ddl.kind} on {on}; no built-in rule passes it over", facts=facts)
 
 
-def _group(rules: SourceRules, whole: Ddl, piece: Piece, structure: StructureOf) -> Group:
-    found: list[Finding] = []
+def _group(rules: SourceRules, whole: Ddl, piece: AlterOperation, structure: StructureOf) -> OperationFindings:
+    found: list[RuleFinding] = []
     every = tuple(dict.fromkeys(filtered_names(piece.ddl)))
     for name in every:
         helper = names.online_ddl(rules, name)
@@ -164,11 +181,11 @@ def _group(rules: SourceRules, whole: Ddl, piece: Piece, structure: StructureOf)
         for name in every:
             found += asked("route", lambda name=name: [names.route(rules, name)])[0]  # type: ignore[misc]
     notes = [note for note in piece.notes if not (piece.dropped and note.step == BLOCK_ALLOW)]  # told by name above
-    found += [Finding(note.step, "step", note.why) for note in notes]
-    return Group(piece.ddl.text, tuple(found))
+    found += [RuleFinding(note.step, "step", note.why) for note in notes]
+    return OperationFindings(piece.ddl.text, tuple(found))
 
 
-def _why_nothing(found: Sequence[Piece]) -> str:
+def _why_nothing(found: Sequence[AlterOperation]) -> str:
     whys = dict.fromkeys(note.why for piece in found for note in piece.notes)
     return "; ".join(whys) or "the table on the target has columns that names fill, and is made by hand"
 

@@ -10,10 +10,20 @@ from unshard.errors import SyncError, UnshardError, Where
 from unshard.explain import names
 from unshard.explain.ends import Ends
 from unshard.explain.examples import example_statements
-from unshard.explain.finding import LEFT_OUT, STOPS, TAKEN, Explained, Finding, Group, Written, asked, stopped
+from unshard.explain.finding import (
+    LEFT_OUT,
+    STOPS,
+    TAKEN,
+    Explained,
+    OperationFindings,
+    RuleFinding,
+    TargetStatement,
+    asked,
+    stopped,
+)
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.sync.batch import Shape, TablePlan
+from unshard.sync.batch import BatchShape, TablePlan
 from unshard.sync.tables import TableRules, TargetTables
 from unshard.transform.expressions.filter import ExpressionFilters, expressions_of
 from unshard.transform.source_rules import SourceRules
@@ -31,11 +41,11 @@ def explain_table(config: SubtaskConfig, rules: SourceRules, name: TableName, en
         outcome = f"left out: block-allow-list, {passage.rule}" if passage.rule else "left out"
         if found[-1].kind == "dump" and found[-1].says == TAKEN:
             outcome += "; the dump takes it, and the load passes over its files"
-        return Explained(rules.source, LEFT_OUT, outcome, (Group("", tuple(found)),))
-    written: list[Written] = []
+        return Explained(rules.source, LEFT_OUT, outcome, (OperationFindings("", tuple(found)),))
+    written: list[TargetStatement] = []
     errors: list[UnshardError] = []
 
-    def add(findings: list[Finding], error: UnshardError | None) -> None:
+    def add(findings: list[RuleFinding], error: UnshardError | None) -> None:
         found.extend(findings)
         errors.extend([error] if error is not None else [])
 
@@ -54,11 +64,11 @@ def _explained(
     config: SubtaskConfig,
     rules: SourceRules,
     name: TableName,
-    found: list[Finding],
-    written: list[Written],
+    found: list[RuleFinding],
+    written: list[TargetStatement],
     errors: list[UnshardError],
 ) -> Explained:
-    group = (Group("", tuple(found)),)
+    group = (OperationFindings("", tuple(found)),)
     if errors:
         outcome = f"the task stops with {errors[0].code}"
         return Explained(rules.source, STOPS, outcome, group, tuple(written), error=errors[0])
@@ -76,7 +86,7 @@ def _chooses(config: SubtaskConfig) -> bool:
     return bool(config.dumper.databases or config.dumper.tables or config.dumper.filters)
 
 
-def _expressions(config: SubtaskConfig, name: TableName, ends: Ends | None) -> Iterator[Finding]:
+def _expressions(config: SubtaskConfig, name: TableName, ends: Ends | None) -> Iterator[RuleFinding]:
     """The rules by values, and with the servers whether they can be evaluated. Raises ConfigError CONFIG-020, -021."""
     every = ExpressionFilters(config.expression_filters, config.case_sensitive, ends.clock if ends else _no_clock)
     table = ends.table(name) if ends is not None else None
@@ -88,7 +98,7 @@ def _expressions(config: SubtaskConfig, name: TableName, ends: Ends | None) -> I
         if ends is not None:
             told += "; it can be evaluated" if table is not None else "; the source has no such table now"
         facts = {"expressions": texts, "checked": table is not None}
-        yield Finding("expression-filter", LEFT_OUT, f"left out where {told}", f"expression-filter.{rule}", facts)
+        yield RuleFinding("expression-filter", LEFT_OUT, f"left out where {told}", f"expression-filter.{rule}", facts)
 
 
 def _no_clock(_: str) -> str | None:
@@ -96,32 +106,32 @@ def _no_clock(_: str) -> str | None:
 
 
 def _structures(
-    config: SubtaskConfig, rules: SourceRules, name: TableName, ends: Ends, written: list[Written]
-) -> list[Finding]:
+    config: SubtaskConfig, rules: SourceRules, name: TableName, ends: Ends, written: list[TargetStatement]
+) -> list[RuleFinding]:
     """Whether the rows fit into the target, by what they are found there, and with `written` how they are written.
 
     Raises SyncError SYNC-007 and what the rules raise.
     """
     upstream = ends.table(name)
     if upstream is None:
-        return [Finding("structure", "unknown", "the source has no such table now")]
+        return [RuleFinding("structure", "unknown", "the source has no such table now")]
     there = rules.router.route(name)
     target = ends.targets.get(there)
-    found = [Finding("structure", "fits", f"{there} is there and takes its rows")]
+    found = [RuleFinding("structure", "fits", f"{there} is there and takes its rows")]
     if target is None:
         if config.mode not in COPYING:
             return [stopped("structure", SyncError("SYNC-006", Where(rules.source, str(there))))]
-        found = [Finding("structure", "made", f"{there} is not there yet: the load makes it like the source's")]
+        found = [RuleFinding("structure", "made", f"{there} is not there yet: the load makes it like the source's")]
     plan = _plan(rules, name, ends, upstream, target)
     if plan is None:
-        return [*found, Finding("key", LEFT_OUT, "no row change of it is taken, so its events are not decoded")]
+        return [*found, RuleFinding("key", LEFT_OUT, "no row change of it is taken, so its events are not decoded")]
     found += list(_key(plan))
     others = [f"{table} ({source})" for source, table in ends.landing(there) if (source, table) != (rules.source, name)]
     if others:
         listed = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-        found.append(Finding("merge", "merged", f"{listed} land there too", facts={"others": others}))
+        found.append(RuleFinding("merge", "merged", f"{listed} land there too", facts={"others": others}))
     settings = config.syncer
-    shape = Shape(1, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows)
+    shape = BatchShape(1, settings.batch_rows, compact=settings.compact, multiple_rows=settings.multiple_rows)
     for safe in (False, True):
         written += example_statements(plan, shape, safe=safe)
     return found
@@ -138,9 +148,9 @@ def _plan(rules: SourceRules, name: TableName, ends: Ends, upstream: Table, targ
     return next(iter(planner.plans([name], Position("", 0))), None)
 
 
-def _key(plan: TablePlan) -> Iterator[Finding]:
+def _key(plan: TablePlan) -> Iterator[RuleFinding]:
     target = plan.target
     says = "ordered" if target.ordered else "tied" if target.ties else "free"
     by = "all columns" if target.keyless else ", ".join(target.key)
     facts = {"key": list(target.key), "keyless": target.keyless}
-    yield Finding("key", says, f"rows are found by {by}; {says}: {target.why}", facts=facts)
+    yield RuleFinding("key", says, f"rows are found by {by}; {says}: {target.why}", facts=facts)

@@ -33,7 +33,7 @@ from unshard.mysql.tidb import is_tidb
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import column_text, schema_options, to_table
-from unshard.schema.tidb import NotInTidbError, Words
+from unshard.schema.tidb import NotInTidbError, TidbWords
 from unshard.schema.words import NotUnderstoodError
 
 Route = Callable[[TableName], TableName]
@@ -110,7 +110,7 @@ class AsWritten:
 class ForTidb:
     """For TiDB, which is asked nothing."""
 
-    words: Words
+    words: TidbWords
     source: str
     at_once: int = 8
 

@@ -25,7 +25,7 @@ PIECE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LoadPiece:
     """Statements of one transaction. `offset` is where the next piece of an SQL file begins; numbers from 1.
 
     A part of one (`load.split`) has its rows from number `start` on, up to `end`; None where that is the piece's own.
@@ -39,7 +39,7 @@ class Piece:
     end: int | None = None
 
 
-def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[Piece]:
+def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> Iterator[LoadPiece]:
     """The row groups behind the first `done`, as INSERTs of at most about STATEMENT_BYTES.
 
     Raises LoadError LOAD-002 for a file that is not whole Parquet or has other columns than the table.
@@ -50,7 +50,7 @@ def parquet_pieces(path: Path, done: int, table: Table, rewriter: Rewriter) -> I
         total = file.num_row_groups
         for number in range(done, total):
             (batch,) = file.read_row_group(number, use_threads=False).combine_chunks().to_batches()
-            yield Piece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total)
+            yield LoadPiece(number + 1, 0, _inserts(batch, table, rewriter), number + 1 == total)
     except (pa.ArrowException, OSError) as error:
         fault = "it is not whole Parquet"
         raise LoadError("LOAD-002", where, cause=str(error)[:300], values={"fault": fault}) from error
@@ -115,7 +115,7 @@ def open_sql(path: Path, where: Where) -> SqlText:
     return SqlText(data, tuple(settings), first)
 
 
-def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Iterator[Piece]:
+def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Iterator[LoadPiece]:
     """The statements from `offset` on, rewritten, in pieces of at least PIECE_BYTES.
 
     Raises LoadError LOAD-002 for an end inside a statement, LOAD-003 for a statement that is no INSERT.
@@ -125,13 +125,13 @@ def sql_pieces(text: SqlText, done: int, offset: int, rewriter: Rewriter) -> Ite
     for found in statements(text.data, end, rewriter.where):
         if held_bytes >= PIECE_BYTES:
             number += 1
-            yield Piece(number, end, tuple(held), last=False)
+            yield LoadPiece(number, end, tuple(held), last=False)
             held, held_bytes = [], 0
         end = found.end
         if setting(found.sql) is None:
             held.append(rewriter.rewrite(found.sql))
             held_bytes += len(found.sql)
-    yield Piece(number + 1, end, tuple(held), last=True)
+    yield LoadPiece(number + 1, end, tuple(held), last=True)
 
 
 def check_whole(path: Path, size: int, crc32: int | None, where: Where) -> None:

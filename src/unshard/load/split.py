@@ -9,13 +9,13 @@ import itertools
 from dataclasses import replace
 
 from unshard.errors import LoadError, Where
-from unshard.load.pieces import Piece
+from unshard.load.pieces import LoadPiece
 from unshard.load.sql_dump import row_spans
 
 Span = tuple[int, int]
 
 
-def smaller(part: Piece, where: Where) -> tuple[Piece, ...]:
+def smaller(part: LoadPiece, where: Where) -> tuple[LoadPiece, ...]:
     """The part statement by statement; a single statement in halves. Of one row: none.
 
     Raises LoadError LOAD-003 for a statement whose rows can't be told apart.
@@ -30,7 +30,7 @@ def smaller(part: Piece, where: Where) -> tuple[Piece, ...]:
     return tuple(_between(part, found, start, end) for start, end in itertools.pairwise(bounds))
 
 
-def behind(part: Piece, step: int, where: Where) -> Piece | None:
+def behind(part: LoadPiece, step: int, where: Where) -> LoadPiece | None:
     """What of the part lies behind the first `step` rows of its piece; None where nothing does."""
     if step <= part.start:
         return part
@@ -39,7 +39,7 @@ def behind(part: Piece, step: int, where: Where) -> Piece | None:
     return _between(part, found, step, end) if step < end else None
 
 
-def _between(part: Piece, found: list[tuple[bytes, list[Span]]], start: int, end: int) -> Piece:
+def _between(part: LoadPiece, found: list[tuple[bytes, list[Span]]], start: int, end: int) -> LoadPiece:
     """Rows `start` to `end` of the piece, which are among those of the part."""
     statements, number = [], part.start
     for (head, spans), text in zip(found, part.statements, strict=True):
@@ -52,13 +52,13 @@ def _between(part: Piece, found: list[tuple[bytes, list[Span]]], start: int, end
     return replace(part, statements=tuple(statements), start=start, end=None if through else end)
 
 
-def first_row(part: Piece, where: Where) -> str:
+def first_row(part: LoadPiece, where: Where) -> str:
     """How the part's first row begins, for a message. Raises as `smaller`."""
     text = part.statements[0]
     ((begin, end), *_) = row_spans(text, where)[1]
     return text[begin : min(end, begin + 80)].decode(errors="replace")
 
 
-def too_large(part: Piece, where: Where, cause: str) -> LoadError:
+def too_large(part: LoadPiece, where: Where, cause: str) -> LoadError:
     """The error for a part of one row that the target doesn't take."""
     return LoadError("LOAD-009", where, cause, {"row": first_row(part, where)})

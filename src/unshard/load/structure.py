@@ -32,7 +32,7 @@ _NOT_UNDERSTOOD = frozenset({1064, 1115, 1235, 1253, 1273, 1286, 1305, 1901, 416
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LoadRules:
     """A source's rules, as functions of a source table's name. `alike`: tables that merge must have equal columns,
     for their DDL is brought together; but for what `copied` tells that only some of the copies have."""
 
@@ -73,7 +73,7 @@ class _Planned:
 def prepare(
     open_session: OpenSession,
     contents: Contents,
-    rules: Rules,
+    rules: LoadRules,
     creation: Creation,
     source: str,
     records: FilledTables,

@@ -14,12 +14,12 @@ from unshard.dump.read import dumped_columns
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.contents import DataFile
-from unshard.load.pieces import Piece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
+from unshard.load.pieces import LoadPiece, SqlText, check_whole, open_sql, parquet_pieces, sql_pieces
 from unshard.load.sql_dump import Rewriter
 from unshard.load.structure import Way
 from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
 from unshard.mysql.connection import Endpoint
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 
 _ALIKE = frozenset({"binary", "ascii", "utf8", "utf8mb3", "utf8mb4"})
 """Character sets whose bytes mean the same in utf8mb4."""
@@ -44,7 +44,7 @@ class LoadWork:
     on_duplicate: OnDuplicate
     directory: Path
     files: tuple[FileWork, ...]
-    gate: Gate | None = None
+    gate: RateLimiter | None = None
     connections: int = 1
     into_tidb: bool = False
 
@@ -112,7 +112,9 @@ def _load_file(work: LoadWork, file: FileWork, writer: Writer, ended: Event) -> 
         writer.apply(piece, destination)
 
 
-def _pieces(path: Path, text: SqlText | None, state: FileState, file: FileWork, rewriter: Rewriter) -> Iterator[Piece]:
+def _pieces(
+    path: Path, text: SqlText | None, state: FileState, file: FileWork, rewriter: Rewriter
+) -> Iterator[LoadPiece]:
     if text is None:
         return parquet_pieces(path, state.piece, file.way.source, rewriter)
     return sql_pieces(text, state.piece, state.offset, rewriter)

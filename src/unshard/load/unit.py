@@ -23,7 +23,7 @@ from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.creation import Route, creation_for
 from unshard.load.duplicates import unlike_keys
 from unshard.load.foreign import read_foreign
-from unshard.load.structure import Rules, Way, prepare, raise_counters
+from unshard.load.structure import LoadRules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.log import logger
@@ -33,7 +33,7 @@ from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, 
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.target.filled import FilledTables
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
@@ -54,7 +54,7 @@ class LoadSettings:
     directory: Path
     pool_size: int = 16
     on_duplicate: OnDuplicate = "error"
-    gate: Gate | None = None
+    gate: RateLimiter | None = None
     tasks: int = 16
     incremental_import: bool = False
 
@@ -100,7 +100,7 @@ class LoadUnit:
         self._endpoint = endpoint
         self._tables = tables
         self._settings = settings
-        self._rules = Rules(route, mapping_for, extracted, alike)
+        self._rules = LoadRules(route, mapping_for, extracted, alike)
         self._run_tasks = run_tasks
         self._allow = allow or BlockAllowList()
         self._collations = collations or {}

@@ -13,12 +13,12 @@ import MySQLdb
 from unshard.crash_point import reach
 from unshard.errors import LoadError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
-from unshard.load.pieces import Piece
+from unshard.load.pieces import LoadPiece
 from unshard.load.split import behind, smaller, too_large
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.target.retrying import TOO_LARGE, may_pass_smaller
 from unshard.target.transactions import in_transaction
 from unshard.target.writer import list_all_warnings
@@ -57,13 +57,18 @@ class Writer:
     """A target connection for one task; opened again after it is lost. Not for two threads."""
 
     def __init__(
-        self, endpoint: Endpoint, tables: LoadTables, epoch: int, on_duplicate: OnDuplicate, gate: Gate | None = None
+        self,
+        endpoint: Endpoint,
+        tables: LoadTables,
+        epoch: int,
+        on_duplicate: OnDuplicate,
+        gate: RateLimiter | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._tables = tables
         self._epoch = epoch
         self._on_duplicate = on_duplicate
-        self._gate = gate or Gate(tables.schema)
+        self._gate = gate or RateLimiter(tables.schema)
         self._open: Any = None
         self._prepared_for: tuple[str, tuple[bytes, ...]] | None = None
         self._packet = 0
@@ -78,7 +83,7 @@ class Writer:
         """The file's checkpoint. Raises LoadError LOAD-007 when this attempt is a zombie."""
         return retrying(lambda: self._guarded(destination, lambda: self._state(destination)))
 
-    def apply(self, piece: Piece, destination: Destination) -> None:
+    def apply(self, piece: LoadPiece, destination: Destination) -> None:
         """Load one piece and its checkpoint in one transaction, unless an earlier attempt has.
 
         What is too large for the target in one transaction or statement goes in smaller ones, down to one row.
@@ -121,19 +126,19 @@ class Writer:
             raise LoadError("LOAD-007", destination.where)
         return state
 
-    def _gated(self, part: Piece, destination: Destination) -> Piece | None:
+    def _gated(self, part: LoadPiece, destination: Destination) -> LoadPiece | None:
         """What `_attempt` leaves to do, when the target's limits let it."""
         connection = self._connection(destination)
 
-        def attempt(connection: Any) -> tuple[Piece | None, int]:
+        def attempt(connection: Any) -> tuple[LoadPiece | None, int]:
             self._check_packets(part, destination)
             return in_transaction(connection, partial(self._transaction, connection, part, destination))
 
         return self._gate.through(connection, attempt, lambda found: found[1])[0]
 
     def _transaction(
-        self, connection: Any, part: Piece, destination: Destination, begin: bytes
-    ) -> tuple[Piece | None, int]:
+        self, connection: Any, part: LoadPiece, destination: Destination, begin: bytes
+    ) -> tuple[LoadPiece | None, int]:
         """One transaction; or none, and what of the part is still to do, where an earlier attempt was here.
 
         With the number of rows that were written.
@@ -158,7 +163,7 @@ class Writer:
         reach("load-piece-after")
         return None, count
 
-    def _check_packets(self, part: Piece, destination: Destination) -> None:
+    def _check_packets(self, part: LoadPiece, destination: Destination) -> None:
         """Raise TargetError TARGET-007 for a statement that the server would cut the connection for."""
         longest = max((len(statement) for statement in part.statements), default=0)
         if longest + 64 > self._packet:

@@ -21,7 +21,7 @@ SettingsOf = Callable[[str], dict[str, Any]]
 """The settings of the process at an address. Raises ClusterError CLUSTER-039."""
 
 
-class Files:
+class ConfigFiles:
     """`own`: the settings of this master; `settings_of`: those of other members. Both without secrets."""
 
     def __init__(self, cluster: Cluster, own: dict[str, Any], settings_of: SettingsOf | None = None) -> None:

@@ -8,14 +8,14 @@ from unshard.errors import ClusterError
 from unshard.master.service import Master
 from unshard.master.state import State
 from unshard.metrics import Sample
-from unshard.metrics.events import EVENTS, Events
+from unshard.metrics.events import EVENTS, EventCounters
 
 BEGAN_TO_LEAD = "dm_master_start_leader_counter"
 OFFLINE, FREE, BOUND = 0, 1, 2
 """DM's numbers of a worker's state."""
 
 
-def master_samples(master: Master, events: Events = EVENTS) -> Iterator[Sample]:
+def master_samples(master: Master, events: EventCounters = EVENTS) -> Iterator[Sample]:
     """Every series of this master. One that has just lost the lease has none of workers."""
     leads = bool(master.election.epoch)
     yield Sample("unshard_master_leader", {}, leads)

@@ -49,7 +49,7 @@ from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forget, leave, reset
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
-from unshard.master.files import Files, SettingsOf
+from unshard.master.files import ConfigFiles, SettingsOf
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
@@ -107,7 +107,7 @@ class Master:
         self._records = Records(self.cluster, self.statuses)
         self.members = Members(self.cluster)
         self._level_of = level_of
-        self.files = Files(self.cluster, self.own, settings_of)
+        self.files = ConfigFiles(self.cluster, self.own, settings_of)
         self._led = 0
         self._stop = Event()
         self._thread = Thread(target=self._lead, name="leader", daemon=True)

@@ -12,7 +12,7 @@ from threading import Lock
 from unshard.api.stage import Stage
 from unshard.api.verbs import CheckTask, ResumeTask, StartTask, TaskRequest
 from unshard.checks.items import opt_in_names
-from unshard.checks.result import Report
+from unshard.checks.result import CheckReport
 from unshard.checks.run import check_task, require
 from unshard.config.files import parse_task
 from unshard.config.subtask import SubtaskConfig, plan_subtasks
@@ -28,7 +28,7 @@ from unshard.master.stages import settle
 from unshard.master.state import State, SubtaskRow, TaskRow
 from unshard.master.store import Writing
 
-Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str], Sequence[SubtaskConfig]], Report]
+Check = Callable[[TaskConfig, Sequence[SubtaskConfig], Collection[str], Sequence[SubtaskConfig]], CheckReport]
 _OPS = {Stage.STOPPED: "Delete", Stage.PAUSED: "Pause", Stage.RUNNING: "Resume"}
 
 
@@ -311,6 +311,6 @@ def _same(old: TaskConfig, new: TaskConfig) -> bool:
     return same_login(old.target_database, new.target_database) and old.model_copy(update=there) == new
 
 
-def _told(report: Report) -> str:
+def _told(report: CheckReport) -> str:
     form = report.to_dict()
     return str(form["msg"]) if not form["results"] else json.dumps(form, ensure_ascii=False)

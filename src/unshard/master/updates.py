@@ -10,7 +10,7 @@ from typing import Any
 
 from unshard.api.stage import Stage, UnitName
 from unshard.api.verbs import UpdateSource, UpdateTask
-from unshard.checks.result import Report
+from unshard.checks.result import CheckReport
 from unshard.checks.run import check_moved
 from unshard.config.database import DatabaseConfig
 from unshard.config.document import parse_document
@@ -41,7 +41,7 @@ LIVE_SOURCE = frozenset({"from", "purge", "checker"})
 
 UNCHANGED = "nothing is changed: the file says what it said before"
 
-Moved = Callable[[TaskConfig, SubtaskConfig, Sequence[SubtaskConfig]], Report]
+Moved = Callable[[TaskConfig, SubtaskConfig, Sequence[SubtaskConfig]], CheckReport]
 
 _RESTS = (Stage.PAUSED, Stage.STOPPED, Stage.FINISHED)
 

@@ -17,7 +17,7 @@ Counted = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @dataclass(slots=True)
-class Events:
+class EventCounters:
     """Counters by name and labels. Any thread may call any method."""
 
     _counts: dict[tuple[str, tuple[tuple[str, str], ...]], float] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Events:
             self._counts = {key: amount for key, amount in self._counts.items() if not gone.issubset(key[1])}
 
 
-EVENTS = Events()
+EVENTS = EventCounters()
 _NOBODY = (("source_id", ""), ("task", ""))
 
 

@@ -10,7 +10,7 @@ Severity = Literal["emergency", "critical", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class PanelQuery:
     """A PromQL expression and the legend of its series; `$task`, `$source`, `$worker` are the dashboard's choices."""
 
     expr: str
@@ -23,7 +23,7 @@ class Panel:
 
     row: str
     title: str
-    queries: tuple[Query, ...]
+    queries: tuple[PanelQuery, ...]
     unit: str = "short"
 
 
@@ -59,4 +59,4 @@ class Metric:
 
 def graph(row: str, title: str, unit: str, *queries: tuple[str, str]) -> Panel:
     """A panel of (expression, legend) pairs."""
-    return Panel(row, title, tuple(Query(*query) for query in queries), unit)
+    return Panel(row, title, tuple(PanelQuery(*query) for query in queries), unit)

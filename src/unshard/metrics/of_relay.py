@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.metrics.metric import Alert, Metric, Query, graph
+from unshard.metrics.metric import Alert, Metric, PanelQuery, graph
 from unshard.metrics.metric import Panel as PanelOf
 
 ROW = "Relay"
@@ -139,7 +139,7 @@ METRICS = (
             PanelOf(
                 ROW,
                 "Stage (1 New, 2 Running, 3 Paused, 4 Stopped)",
-                (Query(f"unshard_relay_stage{{{HERE}}}", "{{source_id}}"),),
+                (PanelQuery(f"unshard_relay_stage{{{HERE}}}", "{{source_id}}"),),
             ),
         ),
         alerts=(

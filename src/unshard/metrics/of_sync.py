@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.metrics.metric import Alert, Metric, Query, graph
+from unshard.metrics.metric import Alert, Metric, PanelQuery, graph
 from unshard.metrics.metric import Panel as PanelOf
 from unshard.metrics.of_tasks import DM_TASK, HERE, TASK, WHO, exits
 
@@ -182,7 +182,7 @@ ROWS = (
                 "Overview",
                 "Replication QPS (row changes written)",
                 (
-                    Query(
+                    PanelQuery(
                         f"sum by (task, source_id, type) (rate(dm_syncer_finished_jobs_total{{{HERE}}}[1m]))",
                         "{{type}} " + WHO,
                     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.metrics.metric import Alert, Metric, Panel, Query, graph
+from unshard.metrics.metric import Alert, Metric, Panel, PanelQuery, graph
 
 ROW = "Tasks"
 TASK = ("task", "source_id")
@@ -51,7 +51,7 @@ METRICS = (
             Panel(
                 ROW,
                 "Running subtasks",
-                (Query('count(dm_worker_task_state{task=~"$task"} == 2) or vector(0)', "running"),),
+                (PanelQuery('count(dm_worker_task_state{task=~"$task"} == 2) or vector(0)', "running"),),
             ),
             graph(
                 ROW,

@@ -17,7 +17,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
 from unshard.target.meta import MetaTables
-from unshard.target.operators import Op, give, load_operators, revert
+from unshard.target.operators import OperatorKind, give, load_operators, revert
 from unshard.target.recorded import Recorded, read_recorded
 
 LATER = "takes effect when the task is started again, or gets there"
@@ -36,7 +36,7 @@ def answer_binlog(
     place = position_of(request.binlog_pos)
     if request.op == "list":
         return _listed(subject, request, place)
-    op = None if request.op == "revert" else Op(request.op)
+    op = None if request.op == "revert" else OperatorKind(request.op)
     sqls = _statements(request.sqls, op)
 
     def one(connection: Any, meta: MetaTables, source: str) -> str:
@@ -44,7 +44,7 @@ def answer_binlog(
         if recorded.location is None:
             raise SyncError("SYNC-069", Where(source), values={"checkpoint": "not there yet"})
         meta.create(connection)
-        at = _place(recorded, place, rereads=op in (Op.SKIP, None))
+        at = _place(recorded, place, rereads=op in (OperatorKind.SKIP, None))
         if op is not None:
             give(connection, meta, source, op, at, sqls, who)
             return f"{op} at {at}: {effect(source)}"
@@ -110,9 +110,9 @@ def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Posi
     return place
 
 
-def _statements(texts: Sequence[str], op: Op | None) -> tuple[str, ...]:
+def _statements(texts: Sequence[str], op: OperatorKind | None) -> tuple[str, ...]:
     sqls = split_given(" ".join(texts))
-    if op in (Op.SKIP, None):
+    if op in (OperatorKind.SKIP, None):
         if sqls:
             raise wrong_use(f"{op or 'revert'} takes no statement; replace runs others in its place")
         return ()

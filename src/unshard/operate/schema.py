@@ -9,7 +9,7 @@ from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.context import Context
 from unshard.ddl.given import parse_given
 from unshard.ddl.scratch import ScratchPlace
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import SchemaTracker
 from unshard.ddl.without_columns import renamed, without_columns
 from unshard.errors import DdlError, Where
@@ -68,7 +68,7 @@ def _wanted(connection: Any, subject: Subject, request: BinlogSchema, name: Tabl
 def _from_text(connection: Any, subject: Subject, source: str, name: TableName, text: str) -> Table | None:
     """What the target's server makes of the text, on an empty copy. Raises DdlError DDL-026, DDL-003."""
     ddl = parse_given(text.strip().rstrip(";"), Context(name.schema))
-    if ddl.kind is not Kind.CREATE_TABLE or ddl.tables[0].table != name.table:
+    if ddl.kind is not StatementKind.CREATE_TABLE or ddl.tables[0].table != name.table:
         raise DdlError("DDL-026", cause=f"a CREATE TABLE of {name} is needed", values={"statement": text})
     place = ScratchPlace(subject.meta_schema, subject.task, source)
     return SchemaTracker(place).after(connection, ddl).get(ddl.tables[0])

@@ -21,8 +21,8 @@ from unshard.relay.log import RelayLog
 from unshard.relay.meta import disk, sync_folder
 from unshard.relay.writer import MAGIC
 from unshard.retry import pauses
-from unshard.source.replica import Begin, Events, ReplicaStream
-from unshard.source.replica_protocol import Request
+from unshard.source.replica import Begin, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import ReplicaRequest
 from unshard.source.requirements import check_available
 
 HEARTBEAT_SECONDS = 5.0
@@ -104,7 +104,7 @@ class Backfill:
                 raise RelayError("RELAY-008", Where(source=self._source), values=values)
             check_available(connection, Position(file), self._source)
         begin = Position(file, FIRST_OFFSET)
-        request = Request(begin, random.randint(_LOWEST_RANDOM_ID, 0xFFFFFFFF), str(uuid4()), HEARTBEAT_SECONDS)
+        request = ReplicaRequest(begin, random.randint(_LOWEST_RANDOM_ID, 0xFFFFFFFF), str(uuid4()), HEARTBEAT_SECONDS)
         stream = ReplicaStream(self._endpoint, server, request)
         try:
             self._write(stream, file)
@@ -122,7 +122,7 @@ class Backfill:
                     return
                 if isinstance(piece, Begin) and piece.position.file != file:
                     break
-                if isinstance(piece, Events):
+                if isinstance(piece, ReplicaEvents):
                     part.write(piece.data)
             part.flush()
             os.fsync(part.fileno())

@@ -33,7 +33,7 @@ from unshard.source.requirements import check_available
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class RelayStart:
     """Fetch `file` of `sub_directory` from byte `end` on; 0: from its start."""
 
     sub_directory: SubDirectory
@@ -44,7 +44,7 @@ class Beginning:
 
 def find_beginning(
     root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None
-) -> Beginning:
+) -> RelayStart:
     """Decide by the table above, mending the last file and beginning a sub-directory where needed."""
     index = read_index(root)
     if not index:
@@ -95,7 +95,7 @@ def _reaches(start: Location, files: tuple[str, ...]) -> bool:
     return same_name and first.number <= start.position.number <= last.number + 1
 
 
-def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> Beginning:
+def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> RelayStart:
     gtids = GtidTracker(server)
     tail = recover(log.path(file), gtids)
     if tail.dropped:
@@ -107,13 +107,13 @@ def _resume(log: RelayLog, file: str, server: Server, source: SourceConfig) -> B
             reason=tail.reason,
         )
     if tail.next_file is not None:
-        return Beginning(log.sub_directory, tail.next_file, 0, gtids)
-    return Beginning(log.sub_directory, file, tail.end, gtids)
+        return RelayStart(log.sub_directory, tail.next_file, 0, gtids)
+    return RelayStart(log.sub_directory, file, tail.end, gtids)
 
 
-def _fresh(root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None) -> Beginning:
+def _fresh(root: Path, connection: Any, server: Server, source: SourceConfig, start: Location | None) -> RelayStart:
     file = _first_file(connection, server, source, start)
-    return Beginning(add_sub_directory(root, server.uuid), file, 0, GtidTracker(server))
+    return RelayStart(add_sub_directory(root, server.uuid), file, 0, GtidTracker(server))
 
 
 def _first_file(connection: Any, server: Server, source: SourceConfig, start: Location | None) -> str:

@@ -37,7 +37,7 @@ class LogFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class PurgeReader:
     """A task, and from where on it may read the log again."""
 
     task: str
@@ -48,7 +48,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PurgeLimits:
     """What is wished away. `before`: files of `folder` older than that one; all of them may hold at once.
 
     `before_time`: files that were last written before (unix seconds). `expires_hours` and `remain_gb` are DM's
@@ -77,7 +77,7 @@ class Purged:
 
     gone: tuple[LogFile, ...] = ()
     kept: tuple[LogFile, ...] = ()
-    reader: Reader | None = None
+    reader: PurgeReader | None = None
 
     def told(self) -> str:
         """In words, for who has asked for it."""
@@ -93,7 +93,9 @@ def _files(files: Sequence[LogFile]) -> str:
     return f"{len(files)} files ({names})" if len(files) > 1 else f"1 file ({names})"
 
 
-def needed_from(files: Sequence[LogFile], readers: Mapping[str, Sequence[Reader]]) -> tuple[int, Reader | None]:
+def needed_from(
+    files: Sequence[LogFile], readers: Mapping[str, Sequence[PurgeReader]]
+) -> tuple[int, PurgeReader | None]:
     """The place in `files` from which on all are needed, and by whom; their number, and None, where none is.
 
     `readers`: by the uuid of the server of their places. One that stands in the log of an earlier server comes to
@@ -112,8 +114,8 @@ def needed_from(files: Sequence[LogFile], readers: Mapping[str, Sequence[Reader]
 
 def plan(
     files: Sequence[LogFile],
-    readers: Mapping[str, Sequence[Reader]],
-    limits: Limits,
+    readers: Mapping[str, Sequence[PurgeReader]],
+    limits: PurgeLimits,
     *,
     now: float,
     free_bytes: int,
@@ -131,7 +133,7 @@ def plan(
     return Purged(gone, kept, reader if kept else None)
 
 
-def _wished(files: Sequence[LogFile], limits: Limits, now: float) -> set[LogFile]:
+def _wished(files: Sequence[LogFile], limits: PurgeLimits, now: float) -> set[LogFile]:
     """By name, and by time: then none behind one that is young enough to stay."""
     chosen: set[LogFile] = set()
     if limits.before:
@@ -149,13 +151,13 @@ def _wished(files: Sequence[LogFile], limits: Limits, now: float) -> set[LogFile
     return chosen
 
 
-def _for_space(candidates: Sequence[LogFile], limits: Limits, free_bytes: int) -> list[LogFile]:
+def _for_space(candidates: Sequence[LogFile], limits: PurgeLimits, free_bytes: int) -> list[LogFile]:
     missing = limits.remain_gb * GB - free_bytes
     gained = accumulate((file.size for file in candidates), initial=0)
     return [file for file, before in zip(candidates, gained, strict=False) if before < missing]
 
 
-def purge(root: Path, readers: Mapping[str, Sequence[Reader]], limits: Limits, *, now: float) -> Purged:
+def purge(root: Path, readers: Mapping[str, Sequence[PurgeReader]], limits: PurgeLimits, *, now: float) -> Purged:
     """Delete what the limits wish away and nobody needs, from the relay folder of a source.
 
     Raises RelayError 014 where the disk says no, 016 where the folder is in disorder, 035 where it has no such folder.

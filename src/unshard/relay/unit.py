@@ -34,8 +34,8 @@ from unshard.relay.log import EarlierLog, RelayLog, earlier_log
 from unshard.relay.meta import SubDirectory
 from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
-from unshard.source.replica import Begin, Events, FormatCopy, ReplicaStream
-from unshard.source.replica_protocol import Request, same_format
+from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import ReplicaRequest, same_format
 from unshard.source.requirements import check_requirements
 
 Stage = Literal["New", "Running", "Paused", "Stopped"]
@@ -50,7 +50,7 @@ _LOWEST_RANDOM_ID = 0xFFFFFFFF // 10
 
 
 @dataclass(frozen=True, slots=True)
-class RelayStatus:
+class RelayUnitStatus:
     """What `RelayUnit.status` tells.
 
     `location` is the log's end; `last_event_timestamp` seconds since 1970, 0 before the first event; `trouble` the
@@ -196,12 +196,12 @@ class RelayUnit:
             self._changed.wait_for(lambda: self._reaches(position) or self._stage != "Running", timeout)
             return self._reaches(position)
 
-    def status(self) -> RelayStatus:
+    def status(self) -> RelayUnitStatus:
         """The state of now; cheap."""
         location = None
         if self._written is not None:
             location = Location(self._written, self._gtid_text())
-        return RelayStatus(
+        return RelayUnitStatus(
             self._stage,
             str(self._sub_directory or ""),
             location,
@@ -288,7 +288,7 @@ class RelayUnit:
     def _follow(self, writer: RelayWriter, server: Server) -> None:
         # what lies beyond the protocol's reach is asked for from the file's start, and compared
         asked = writer.end if writer.end.offset <= _LARGEST_OFFSET else Position(writer.file, FIRST_OFFSET)
-        request = Request(asked, self._server_id, self._uuid, self._heartbeat_seconds)
+        request = ReplicaRequest(asked, self._server_id, self._uuid, self._heartbeat_seconds)
         stream = ReplicaStream(self._endpoint, server, request)
         with self._changed:
             self._stream = stream
@@ -296,7 +296,7 @@ class RelayUnit:
         for piece in stream.pieces(SYNC_SECONDS):
             if self._stopping.is_set():
                 return
-            if isinstance(piece, Events):
+            if isinstance(piece, ReplicaEvents):
                 writer.write(piece.position.offset, piece.data)
                 self._received_bytes += len(piece.data)
                 self._timestamp = stream.chain.timestamp or self._timestamp

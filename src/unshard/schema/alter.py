@@ -30,7 +30,8 @@ from unshard.schema.operations import (
     AlterCheck,
     AlterKey,
     ChangeColumn,
-    Convert,
+    ColumnClause,
+    ConvertCharset,
     DropColumn,
     DropConstraint,
     DropForeignKey,
@@ -45,7 +46,6 @@ from unshard.schema.operations import (
     SetOptions,
     SetVersioning,
     SetVisibility,
-    Written,
 )
 from unshard.schema.partitions import repartitioned
 from unshard.schema.words import ContradictionError, NotUnderstoodError
@@ -76,7 +76,7 @@ class _Change:
     changed: dict[str, ChangeColumn] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     renamed_keys: dict[str, str] = field(default_factory=dict)
-    placed: list[tuple[Written, Position, str]] = field(default_factory=list)
+    placed: list[tuple[ColumnClause, Position, str]] = field(default_factory=list)
     """New columns, and changed ones that move: with the name that the column has had, if any."""
     new_keys: list[KeyDefinition] = field(default_factory=list)
     new_foreign_keys: list[ForeignKey] = field(default_factory=list)
@@ -213,7 +213,7 @@ class _Change:
         self.table = replace(self.table, checks=checks)
 
     @take.register
-    def _(self, operation: Convert) -> None:
+    def _(self, operation: ConvertCharset) -> None:
         default = operation.charset or self.around.collation.partition("_")[0]
         self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
         self.converts = True
@@ -290,7 +290,7 @@ class _Change:
             columns.insert(_place(columns, position), made)
         return columns
 
-    def _complete(self, written: Written) -> ColumnDefinition:
+    def _complete(self, written: ColumnClause) -> ColumnDefinition:
         made = complete_column(written.column, *self.charset, self.around)
         if self.converts and made.charset not in (None, "binary"):  # CONVERT TO is for new columns too
             made = replace(made, charset=self.charset[0], collation=self.charset[1])
@@ -309,7 +309,7 @@ class _Change:
             key = replace(key, name=new, generated=False)
         return replace(key, parts=tuple(parts)) if parts else None
 
-    def _bring(self, written: Written) -> None:
+    def _bring(self, written: ColumnClause) -> None:
         self.new_keys += written.keys
         self.new_foreign_keys += written.foreign_keys
 

@@ -15,8 +15,8 @@ from unshard.schema.definition import (
     KeyPart,
 )
 from unshard.schema.lex import Token, TokenKind
-from unshard.schema.operations import Written
-from unshard.schema.words import NotUnderstoodError, Words, unquoted
+from unshard.schema.operations import ColumnClause
+from unshard.schema.words import NotUnderstoodError, StatementWords, unquoted
 
 _SYNONYMS = {
     "integer": "int", "middleint": "mediumint", "int1": "tinyint", "int2": "smallint", "int3": "mediumint",
@@ -31,7 +31,7 @@ _LARGEST_FLOAT = 24
 """FLOAT(p) of more bits is a DOUBLE."""
 
 
-def read_column(at: Words) -> Written:
+def read_column(at: StatementWords) -> ColumnClause:
     name = at.column_name()
     column = replace(_type(at), name=name)
     keys: list[KeyDefinition] = []
@@ -52,10 +52,10 @@ def read_column(at: Words) -> Written:
             keys.append(KeyDefinition(KeyKind.UNIQUE, "", (KeyPart(name),)))
         else:
             column = _attribute(at, column)
-    return Written(column, tuple(keys), tuple(foreign_keys))
+    return ColumnClause(column, tuple(keys), tuple(foreign_keys))
 
 
-def _type(at: Words) -> ColumnDefinition:
+def _type(at: StatementWords) -> ColumnDefinition:
     """A column without a name: its type with the character set that stands in it."""
     first = at.name().lower()
     if first == "serial":
@@ -101,7 +101,7 @@ def _type(at: Words) -> ColumnDefinition:
     return _charset(at, found)
 
 
-def _charset(at: Words, column: ColumnDefinition) -> ColumnDefinition:
+def _charset(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition:
     """The character set and collation that follow a type."""
     binary = False
     while True:
@@ -126,14 +126,14 @@ def _charset(at: Words, column: ColumnDefinition) -> ColumnDefinition:
     return replace(column, collation="_bin") if binary and column.collation is None else column
 
 
-def charset_name(at: Words) -> str:
+def charset_name(at: StatementWords) -> str:
     token = at.tokens[at.place] if at.place < len(at.tokens) else None
     if token is not None and token.kind is TokenKind.STRING:
         return unquoted(at.string()).lower()
     return at.name().lower()
 
 
-def _attribute(at: Words, column: ColumnDefinition) -> ColumnDefinition:
+def _attribute(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition:
     if at.take("NOT", "NULL"):
         return replace(column, nullable=False)
     if at.take("NULL"):
@@ -161,7 +161,7 @@ def _attribute(at: Words, column: ColumnDefinition) -> ColumnDefinition:
     return replace(column, others=(*column.others, _other(at)))
 
 
-def _generated(at: Words, column: ColumnDefinition) -> ColumnDefinition:
+def _generated(at: StatementWords, column: ColumnDefinition) -> ColumnDefinition:
     at.need("AS")
     if at.take("ROW"):
         ends = not at.take("START") and at.take("END")
@@ -169,7 +169,7 @@ def _generated(at: Words, column: ColumnDefinition) -> ColumnDefinition:
     return replace(column, generated=at.sql(at.brackets()))
 
 
-def read_default(at: Words) -> Default:
+def read_default(at: StatementWords) -> Default:
     """What stands behind DEFAULT."""
     if at.symbol("("):
         return Default(DefaultKind.EXPRESSION, at.sql(at.brackets()))
@@ -196,7 +196,7 @@ def read_default(at: Words) -> Default:
     return Default(DefaultKind.CONSTANT, at.since(start))
 
 
-def _word_as_default(at: Words, token: Token) -> Default:
+def _word_as_default(at: StatementWords, token: Token) -> Default:
     start = at.place
     at.place += 1
     if token.word in ("TRUE", "FALSE"):
@@ -214,7 +214,7 @@ def _word_as_default(at: Words, token: Token) -> Default:
     return Default(DefaultKind.EXPRESSION, at.since(start))
 
 
-def _other(at: Words) -> str:
+def _other(at: StatementWords) -> str:
     """An attribute that is kept as it was written."""
     start = at.place
     if at.take("CONSTRAINT"):
@@ -244,7 +244,7 @@ def _other(at: Words) -> str:
     return at.since(start)
 
 
-def read_references(at: Words) -> str:
+def read_references(at: StatementWords) -> str:
     start = at.place
     at.need("REFERENCES")
     at.column_name()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from unshard.schema.columns import charset_name, number, read_references
 from unshard.schema.definition import Check, ForeignKey, KeyDefinition, KeyKind, KeyPart
 from unshard.schema.operations import AddCheck, AddForeignKey, AddKey, SetOptions
-from unshard.schema.words import NotUnderstoodError, Words
+from unshard.schema.words import NotUnderstoodError, StatementWords
 
 _WORDS = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "CONSTRAINT"})
 _TWO_WORD_OPTIONS = frozenset({"DATA", "INDEX"})
@@ -17,12 +17,12 @@ _VALUED = frozenset(
 """Options of a key that have a value."""
 
 
-def begins_key(at: Words) -> bool:
+def begins_key(at: StatementWords) -> bool:
     """Whether a key or a constraint stands here, and no column."""
     return at.word() in _WORDS or (at.word() == "VECTOR" and at.word(1) in ("INDEX", "KEY"))
 
 
-def read_key_or_constraint(at: Words) -> AddKey | AddForeignKey | AddCheck:
+def read_key_or_constraint(at: StatementWords) -> AddKey | AddForeignKey | AddCheck:
     symbol = ""
     unless_there = False
     if at.take("CONSTRAINT"):
@@ -45,7 +45,7 @@ def read_key_or_constraint(at: Words) -> AddKey | AddForeignKey | AddCheck:
     return _key(at, symbol, unless_there)
 
 
-def _key(at: Words, symbol: str, unless_there: bool) -> AddKey:
+def _key(at: StatementWords, symbol: str, unless_there: bool) -> AddKey:
     kind = KeyKind.PLAIN
     if at.take("PRIMARY"):
         kind = KeyKind.PRIMARY
@@ -64,7 +64,7 @@ def _key(at: Words, symbol: str, unless_there: bool) -> AddKey:
     return AddKey(read_key_body(at, kind, name), unless_there)
 
 
-def read_key_body(at: Words, kind: KeyKind, name: str) -> KeyDefinition:
+def read_key_body(at: StatementWords, kind: KeyKind, name: str) -> KeyDefinition:
     """A key from USING before its columns on."""
     options: list[str] = []
     if at.take("USING") or at.take("TYPE"):
@@ -76,7 +76,7 @@ def read_key_body(at: Words, kind: KeyKind, name: str) -> KeyDefinition:
     return KeyDefinition(kind, name, tuple(parts), tuple(options))
 
 
-def read_key_part(at: Words) -> KeyPart:
+def read_key_part(at: StatementWords) -> KeyPart:
     if at.symbol("("):
         part = KeyPart(expression=at.sql(at.brackets()))
     else:
@@ -91,7 +91,7 @@ def read_key_part(at: Words) -> KeyPart:
     return replace(part, descending=descending)
 
 
-def read_key_option(at: Words) -> str:
+def read_key_option(at: StatementWords) -> str:
     if at.take("USING") or at.take("TYPE"):
         return f"USING {at.name().upper()}"
     if at.take("VISIBLE") or at.take("NOT", "IGNORED"):
@@ -120,7 +120,7 @@ def read_key_option(at: Words) -> str:
     return at.since(start)
 
 
-def read_option(at: Words, given: SetOptions) -> SetOptions:
+def read_option(at: StatementWords, given: SetOptions) -> SetOptions:
     """The options read before and the one that stands here."""
     default = at.take("DEFAULT")
     if at.take("CHARACTER", "SET") or at.take("CHAR", "SET") or at.take("CHARSET"):

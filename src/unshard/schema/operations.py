@@ -14,7 +14,7 @@ FRONT: Position = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ColumnClause:
     """A column as a statement defines it, with the keys and constraints that stand in its definition."""
 
     column: ColumnDefinition
@@ -24,7 +24,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    written: Written
+    written: ColumnClause
     position: Position = END
     if_not_exists: bool = False
 
@@ -34,7 +34,7 @@ class ChangeColumn:
     """CHANGE, and MODIFY, where both names are one."""
 
     old: str
-    written: Written
+    written: ColumnClause
     position: Position = END
     if_exists: bool = False
 
@@ -131,7 +131,7 @@ class AlterCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Convert:
+class ConvertCharset:
     """CONVERT TO CHARACTER SET; an empty `charset` stands for DEFAULT."""
 
     charset: str
@@ -186,7 +186,7 @@ Operation = (
     | RenameKey
     | AlterKey
     | AlterCheck
-    | Convert
+    | ConvertCharset
     | SetOptions
     | Partitioning
     | SetVersioning

@@ -31,7 +31,7 @@ from unshard.schema.operations import (
     AlterCheck,
     AlterKey,
     ChangeColumn,
-    Convert,
+    ConvertCharset,
     DropColumn,
     DropConstraint,
     DropForeignKey,
@@ -47,7 +47,7 @@ from unshard.schema.operations import (
     SetVersioning,
     SetVisibility,
 )
-from unshard.schema.words import NotUnderstoodError, Words
+from unshard.schema.words import NotUnderstoodError, StatementWords
 
 _PARTITIONING = frozenset(
     {
@@ -63,12 +63,12 @@ def read_create(tokens: Sequence[Token], text: str) -> TableDefinition:
 
     Raises NotUnderstoodError.
     """
-    return _create(Words(tokens, text))
+    return _create(StatementWords(tokens, text))
 
 
 def read_alter(tokens: Sequence[Token], text: str) -> tuple[Operation, ...]:
     """The operations of an ALTER TABLE in order; `tokens` begin with the first of them. Raises NotUnderstoodError."""
-    return _alter_operations(Words(tokens, text))
+    return _alter_operations(StatementWords(tokens, text))
 
 
 def read_index(tokens: Sequence[Token], text: str) -> tuple[Operation, ...]:
@@ -76,10 +76,10 @@ def read_index(tokens: Sequence[Token], text: str) -> tuple[Operation, ...]:
 
     Raises NotUnderstoodError.
     """
-    return _index_statement(Words(tokens, text))
+    return _index_statement(StatementWords(tokens, text))
 
 
-def _create(at: Words) -> TableDefinition:
+def _create(at: StatementWords) -> TableDefinition:
     columns: list[ColumnDefinition] = []
     keys: list[KeyDefinition] = []
     foreign_keys: list[ForeignKey] = []
@@ -122,7 +122,7 @@ def _create(at: Words) -> TableDefinition:
     return table.with_options(dict(given.options))
 
 
-def _period(at: Words) -> str:
+def _period(at: StatementWords) -> str:
     at.need("PERIOD", "FOR")
     start = at.place
     at.name()
@@ -130,7 +130,7 @@ def _period(at: Words) -> str:
     return at.since(start)
 
 
-def _alter_operations(at: Words) -> tuple[Operation, ...]:
+def _alter_operations(at: StatementWords) -> tuple[Operation, ...]:
     found: list[Operation] = []
     while not at.ended:
         found += _operation(at)
@@ -139,12 +139,12 @@ def _alter_operations(at: Words) -> tuple[Operation, ...]:
     return tuple(found)
 
 
-def _goes_on(at: Words) -> bool:
+def _goes_on(at: StatementWords) -> bool:
     """Whether partitions, or another table option, follow without a comma."""
     return at.word() in ("PARTITION", "REMOVE") or at.tokens[at.place].kind is TokenKind.WORD
 
 
-def _operation(at: Words) -> Sequence[Operation]:
+def _operation(at: StatementWords) -> Sequence[Operation]:
     match at.word():
         case "ADD":
             return _add(at)
@@ -170,7 +170,7 @@ def _operation(at: Words) -> Sequence[Operation]:
     return (read_option(at, SetOptions()),)
 
 
-def _order(at: Words) -> None:
+def _order(at: StatementWords) -> None:
     """ORDER BY a, b: its commas are its own."""
     at.need("ORDER", "BY")
     while True:
@@ -181,12 +181,12 @@ def _order(at: Words) -> None:
         at.place += 1
 
 
-def _is_column(at: Words, place: int) -> bool:
+def _is_column(at: StatementWords, place: int) -> bool:
     behind = at.tokens[place + 1] if place + 1 < len(at.tokens) else None
     return behind is None or behind.is_symbol(",") or behind.word in ("ASC", "DESC")
 
 
-def _manner(at: Words) -> NoChange:
+def _manner(at: StatementWords) -> NoChange:
     first = at.name().upper()
     if first in ("ALGORITHM", "LOCK"):
         at.take_symbol("=")
@@ -196,14 +196,14 @@ def _manner(at: Words) -> NoChange:
     return NoChange((first,))
 
 
-def _partitioning(at: Words) -> Partitioning:
+def _partitioning(at: StatementWords) -> Partitioning:
     start = at.place
     words = (at.word(), at.word(1))
     at.rest()
     return Partitioning(words, at.since(start))
 
 
-def _add(at: Words) -> Sequence[Operation]:
+def _add(at: StatementWords) -> Sequence[Operation]:
     if at.word(1) == "PARTITION":
         return (_partitioning(at),)
     at.need("ADD")
@@ -229,13 +229,13 @@ def _add(at: Words) -> Sequence[Operation]:
     return found
 
 
-def _position(at: Words) -> Position:
+def _position(at: StatementWords) -> Position:
     if at.take("FIRST"):
         return FRONT
     return at.column_name() if at.take("AFTER") else END
 
 
-def _drop(at: Words) -> Operation:
+def _drop(at: StatementWords) -> Operation:
     if at.word(1) == "PARTITION":
         return _partitioning(at)
     at.need("DROP")
@@ -262,7 +262,7 @@ def _drop(at: Words) -> Operation:
     return DropColumn(name, maybe)
 
 
-def _change(at: Words) -> Operation:
+def _change(at: StatementWords) -> Operation:
     change = at.name().upper() == "CHANGE"
     at.take("COLUMN")
     maybe = at.take("IF", "EXISTS")
@@ -275,7 +275,7 @@ def _change(at: Words) -> Operation:
     return ChangeColumn(old, written, _position(at), maybe)
 
 
-def _rename(at: Words) -> Operation:
+def _rename(at: StatementWords) -> Operation:
     at.need("RENAME")
     if at.take("COLUMN"):
         maybe = at.take("IF", "EXISTS")
@@ -293,7 +293,7 @@ def _rename(at: Words) -> Operation:
     return NoChange(("RENAME",))
 
 
-def _alter(at: Words) -> Operation:
+def _alter(at: StatementWords) -> Operation:
     at.need("ALTER")
     if at.take("INDEX") or at.take("KEY"):
         at.take("IF", "EXISTS")
@@ -320,7 +320,7 @@ def _alter(at: Words) -> Operation:
     raise at.fail("SET or DROP")
 
 
-def _convert(at: Words) -> Operation:
+def _convert(at: StatementWords) -> Operation:
     at.need("CONVERT", "TO")
     if not (at.take("CHARACTER", "SET") or at.take("CHARSET") or at.take("CHAR", "SET")):
         raise at.fail("CHARACTER SET")
@@ -330,10 +330,10 @@ def _convert(at: Words) -> Operation:
     if at.take("COLLATE"):
         at.take_symbol("=")
         collation = charset_name(at)
-    return Convert(charset, collation)
+    return ConvertCharset(charset, collation)
 
 
-def _index_statement(at: Words) -> tuple[Operation, ...]:
+def _index_statement(at: StatementWords) -> tuple[Operation, ...]:
     if at.take("DROP"):
         at.take("ONLINE") or at.take("OFFLINE")
         at.need("INDEX")

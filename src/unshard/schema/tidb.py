@@ -2,7 +2,7 @@
 
 | in the source | in TiDB |
 |---|---|
-| a collation that TiDB lacks | the one that `Words.collation_for` names; a TEXT is made wider where it has to be |
+| a collation that TiDB lacks | the one that `TidbWords.collation_for` names; a TEXT is made wider where it has to be |
 | a VARCHAR too long for its new character set | TEXT or MEDIUMTEXT |
 | FULLTEXT, SPATIAL and VECTOR keys, CHECK of a JSON column | left out |
 | a plain key longer than 3072 bytes | a key over prefixes |
@@ -63,7 +63,7 @@ class NotInTidbError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TidbWords:
     """What a TiDB has. `collation_for` names its collation for one of the source's."""
 
     collation_for: Callable[[str], str]
@@ -78,17 +78,17 @@ class Translation:
     left_out: tuple[str, ...] = ()
 
 
-def create_database(name: str, collation: str, words: Words, *, if_not_exists: bool) -> str:
+def create_database(name: str, collation: str, words: TidbWords, *, if_not_exists: bool) -> str:
     """CREATE DATABASE with the source's default collation in TiDB's words."""
     unless = "IF NOT EXISTS " if if_not_exists else ""
     return f"CREATE DATABASE {unless}{quote_name(name)} {_charset(collation, words)}"
 
 
-def alter_database(name: str, collation: str, words: Words) -> str:
+def alter_database(name: str, collation: str, words: TidbWords) -> str:
     return f"ALTER DATABASE {quote_name(name)} {_charset(collation, words)}"
 
 
-def create_table(table: TableDefinition, name: TableName, words: Words, *, if_not_exists: bool) -> Translation:
+def create_table(table: TableDefinition, name: TableName, words: TidbWords, *, if_not_exists: bool) -> Translation:
     """CREATE TABLE for a complete definition. Raises NotInTidbError."""
     unless = "IF NOT EXISTS " if if_not_exists else ""
     left_out: list[str] = []
@@ -109,7 +109,7 @@ def create_table(table: TableDefinition, name: TableName, words: Words, *, if_no
     return Translation((text,), tuple(left_out))
 
 
-def tidb_table(table: TableDefinition, words: Words, left_out: list[str]) -> TableDefinition:
+def tidb_table(table: TableDefinition, words: TidbWords, left_out: list[str]) -> TableDefinition:
     """The definition as TiDB can have it; what is left out is added to the list. Raises NotInTidbError."""
     columns = tuple(tidb_column(column, words) for column in table.columns if not column.period)
     if not columns:
@@ -132,7 +132,7 @@ def tidb_table(table: TableDefinition, words: Words, left_out: list[str]) -> Tab
     return replace(table, keys=tuple(keys))
 
 
-def tidb_column(column: ColumnDefinition, words: Words) -> ColumnDefinition:
+def tidb_column(column: ColumnDefinition, words: TidbWords) -> ColumnDefinition:
     """A complete column as TiDB can have it. Raises NotInTidbError."""
     kind = column.type
     if kind.name in GEOMETRY_TYPES or (kind.name == "vector" and words.version < _VECTOR_SINCE):
@@ -192,7 +192,7 @@ def _part_bytes(prefix: int, column: ColumnDefinition | None) -> int:
     return 8
 
 
-def _charset(collation: str, words: Words) -> str:
+def _charset(collation: str, words: TidbWords) -> str:
     there = words.collation_for(collation)
     return f"CHARACTER SET {charset_of(there)} COLLATE {there}"
 

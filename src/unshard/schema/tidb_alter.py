@@ -30,7 +30,8 @@ from unshard.schema.operations import (
     AlterCheck,
     AlterKey,
     ChangeColumn,
-    Convert,
+    ColumnClause,
+    ConvertCharset,
     DropColumn,
     DropConstraint,
     DropForeignKey,
@@ -42,11 +43,10 @@ from unshard.schema.operations import (
     RenameKey,
     SetDefault,
     SetOptions,
-    Written,
 )
 from unshard.schema.rename_order import with_free_names
 from unshard.schema.text import column_text, default_text, key_body
-from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, Translation, Words, listed, tidb_column, tidb_key
+from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
 
 _BARE = TableDefinition(())
 
@@ -77,7 +77,7 @@ def alter_table(
     before: TableDefinition,
     there: TableDefinition | None,
     around: Surroundings,
-    words: Words,
+    words: TidbWords,
 ) -> Translation:
     """The operations of an ALTER TABLE of the source as statements for TiDB's table `name`.
 
@@ -115,7 +115,7 @@ class _Translator:
     """Translates operations one after the other. `changes` are those for TiDB."""
 
     def __init__(
-        self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: Words
+        self, name: str, before: TableDefinition, there: TableDefinition | None, around: Surroundings, words: TidbWords
     ) -> None:
         self.name = name
         self.before = before
@@ -160,7 +160,7 @@ class _Translator:
                 self._drop_constraint(name, if_exists)
             case AlterCheck(name, enforced) if self._has_check(name):
                 self._alone(f"ALTER CONSTRAINT {quote_name(name)} {'' if enforced else 'NOT '}ENFORCED")
-            case Convert():
+            case ConvertCharset():
                 self._convert(operation)
             case SetOptions():
                 self._set_options(operation)
@@ -181,14 +181,14 @@ class _Translator:
         """Changes of storage, and of what TiDB's table never had."""
         self.left_out.append(type(operation).__name__)
 
-    def _column(self, written: Written, old: str = "") -> ColumnDefinition:
+    def _column(self, written: ColumnClause, old: str = "") -> ColumnDefinition:
         complete = complete_column(written.column, *self.charset, self.around)
         primary = [key for key in (*self.before.keys, *written.keys) if key.kind is KeyKind.PRIMARY]
         if any({complete.name.lower(), old.lower()}.intersection(key.columns) for key in primary):
             complete = replace(complete, nullable=False)
         return tidb_column(complete, self.words)
 
-    def _add_column(self, written: Written, position: Position, if_not_exists: bool) -> None:
+    def _add_column(self, written: ColumnClause, position: Position, if_not_exists: bool) -> None:
         column = self._column(written)
         if column.auto_increment:
             raise NotInTidbError(f"column {column.name}: TiDB adds no AUTO_INCREMENT column to a table")
@@ -319,7 +319,7 @@ class _Translator:
         else:
             self._drop_key(name, if_exists)
 
-    def _convert(self, operation: Convert) -> None:
+    def _convert(self, operation: ConvertCharset) -> None:
         default = operation.charset or charset_of(self.around.collation)
         self.charset = resolved(operation.charset or default, operation.collation, default, self.around)
         for column in self.before.columns:

@@ -28,7 +28,7 @@ def unquoted(literal: str) -> str:
 
 
 @dataclass(slots=True)
-class Words:
+class StatementWords:
     """Lives for one statement; `place` moves on."""
 
     tokens: Sequence[Token]

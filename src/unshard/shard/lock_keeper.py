@@ -1,7 +1,7 @@
 """LockKeeper: the sources that own tables of one target table, and the locks of its DDL in their order.
 
-Every source counts the DDL of the target that it has behind it (`Member.passed`); what it reports next is the DDL of
-the next number. So a source may be a lock ahead of the others, and one that is late meets the very lock that was
+Every source counts the DDL of the target that it has behind it (`LockMember.passed`); what it reports next is the DDL
+of the next number. So a source may be a lock ahead of the others, and one that is late meets the very lock that was
 executed without it. Every method gives a new keeper, settled: what can be resolved is.
 """
 
@@ -18,7 +18,7 @@ from unshard.shard.sequence import Form
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class LockMember:
     """One source: its tables of the target, and how many DDL it has behind it."""
 
     tables: tuple[TableName, ...]
@@ -28,7 +28,7 @@ class Member:
         return {"tables": list(map(name_form, self.tables)), "passed": self.passed}
 
     @classmethod
-    def from_dict(cls, form: Form) -> Member:
+    def from_dict(cls, form: Form) -> LockMember:
         return cls(tuple(map(name_of, form["tables"])), form["passed"])
 
 
@@ -45,7 +45,7 @@ class LockKeeper:
     task: str
     target: TableName
     silent: frozenset[str] = frozenset()
-    members: Mapping[str, Member] = field(default_factory=dict)
+    members: Mapping[str, LockMember] = field(default_factory=dict)
     locks: tuple[Lock, ...] = ()
     gone: int = 0
     copied: int = 0
@@ -127,7 +127,7 @@ class LockKeeper:
         member = self.members.get(source)
         first = self.gone if source in self.silent else self.executed
         passed = member.passed if member else self.away.get(source, first)
-        members = {**self.members, source: Member(tuple(sorted(tables)), passed)}
+        members = {**self.members, source: LockMember(tuple(sorted(tables)), passed)}
         return replace(self, members=members, silent=self.silent - {source}, left=left, away=away)._settled()
 
     def take_out(self, source: str, begun: Form | None = None) -> LockKeeper:
@@ -248,7 +248,7 @@ class LockKeeper:
     @classmethod
     def from_dict(cls, task: str, target: TableName, silent: Collection[str], form: Form) -> LockKeeper:
         version_of(form, "the record of the locks", Where(table=str(target)))
-        members = {source: Member.from_dict(one) for source, one in form["members"].items()}
+        members = {source: LockMember.from_dict(one) for source, one in form["members"].items()}
         locks = tuple(map(Lock.from_dict, form["locks"]))
         left = frozenset((source, TableName(*name)) for source, *name in form.get("left", ()))
         counts = form["gone"], form.get("copied", 0)

@@ -12,8 +12,8 @@ from unshard.errors import RelayError, Where
 from unshard.model.position import Position
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.flavour import Server, binary_logs, current_location
-from unshard.source.replica import Events, Idle, ReplicaStream
-from unshard.source.replica_protocol import HEADER_LENGTH, Request
+from unshard.source.replica import Idle, ReplicaEvents, ReplicaStream
+from unshard.source.replica_protocol import HEADER_LENGTH, ReplicaRequest
 
 _GTIDS = frozenset({33, 34, 42, 162})
 """GTID, anonymous GTID and tagged GTID of MySQL, GTID of MariaDB: each begins a transaction or a statement."""
@@ -46,7 +46,7 @@ def position_at(endpoint: Endpoint, connection: Any, server: Server, moment: flo
 def _began(endpoint: Endpoint, server: Server, file: str) -> int:
     with closing(_stream(endpoint, server, file)) as stream:
         for piece in stream.pieces(_IDLE_SECONDS):
-            if isinstance(piece, Events):
+            if isinstance(piece, ReplicaEvents):
                 return int(_HEADER.unpack_from(piece.data)[0])
     raise AssertionError("the stream has no end")
 
@@ -61,7 +61,7 @@ def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, ne
                 reached = stream.position
             elif reached >= newest:
                 return None
-            if isinstance(piece, Events):
+            if isinstance(piece, ReplicaEvents):
                 offset, data = 0, piece.data
                 while offset + HEADER_LENGTH <= len(data):
                     timestamp, kind, _, length = _HEADER.unpack_from(data, offset)
@@ -72,5 +72,5 @@ def _first_from(endpoint: Endpoint, server: Server, file: str, moment: float, ne
 
 
 def _stream(endpoint: Endpoint, server: Server, file: str) -> ReplicaStream:
-    request = Request(Position(file), random.randint(1 << 20, (1 << 32) - 1), str(uuid.uuid4()))
+    request = ReplicaRequest(Position(file), random.randint(1 << 20, (1 << 32) - 1), str(uuid.uuid4()))
     return ReplicaStream(endpoint, server, request)

@@ -27,7 +27,7 @@ from unshard.mysql.connection import Endpoint, login_error, server_error
 from unshard.mysql.flavour import Server, identify
 from unshard.source.replica_protocol import (
     HEADER_LENGTH,
-    Request,
+    ReplicaRequest,
     dump_command,
     format_has_checksum,
     refusal,
@@ -59,7 +59,7 @@ class FormatCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class ReplicaEvents:
     """Whole events, byte for byte those of the file at `position`. `data` is valid until the next piece is taken."""
 
     position: Position
@@ -71,7 +71,7 @@ class Idle:
     """Nothing to append: the timeout passed, or a heartbeat came."""
 
 
-Piece = Begin | FormatCopy | Events | Idle
+Piece = Begin | FormatCopy | ReplicaEvents | Idle
 
 
 class ReplicaStream:
@@ -82,7 +82,7 @@ class ReplicaStream:
     for `interrupt`.
     """
 
-    def __init__(self, endpoint: Endpoint, server: Server, request: Request) -> None:
+    def __init__(self, endpoint: Endpoint, server: Server, request: ReplicaRequest) -> None:
         self._endpoint = endpoint
         self._liveness_seconds = 2 * request.heartbeat_seconds
         self._buffer = bytearray(BUFFER_BYTES)
@@ -131,7 +131,7 @@ class ReplicaStream:
         """Drop the connection; idempotent."""
         self._connection._force_close()
 
-    def _start(self, server: Server, request: Request) -> None:
+    def _start(self, server: Server, request: ReplicaRequest) -> None:
         with self._connection.cursor() as cursor:
             found = identify(self._connection)
             if found.uuid != server.uuid:
@@ -178,7 +178,7 @@ class ReplicaStream:
             stop, taken, made = self.chain.unpack(self._buffer, self._view, begin, self._to, LARGE_BYTES)
             self._from = taken
             if made > begin:
-                yield Events(at, self._view[begin:made])
+                yield ReplicaEvents(at, self._view[begin:made])
             if stop == packets.MORE:
                 return
             if stop in _FAULTS:
@@ -214,7 +214,7 @@ class ReplicaStream:
         elif kind != _GTID_LIST:
             raise self._error("RELAY-006", f"event type {kind}")
 
-    def _append(self, event: bytes) -> Events:
+    def _append(self, event: bytes) -> ReplicaEvents:
         at, kind = self.position, event[4]
         if kind == _FORMAT:
             self.chain.checksum = True  # a format event ends in a CRC32 even where the file's other events don't
@@ -223,9 +223,9 @@ class ReplicaStream:
             self._fault(verdict)
         if kind == _FORMAT:
             self.chain.checksum = format_has_checksum(event)
-        return Events(at, memoryview(event))
+        return ReplicaEvents(at, memoryview(event))
 
-    def _gather(self) -> Events:
+    def _gather(self) -> ReplicaEvents:
         """One event that is longer than the buffer should hold, joined from packets of at most 16 MiB."""
         header = self._take(4 + 1 + HEADER_LENGTH)
         length = int.from_bytes(header[:3], "little")
@@ -248,7 +248,7 @@ class ReplicaStream:
         verdict = self.chain.append(event) if filled == size else packets.BAD_LENGTH
         if verdict:
             self._fault(verdict)
-        return Events(at, memoryview(event))
+        return ReplicaEvents(at, memoryview(event))
 
     def _take(self, count: int) -> bytes:
         taken = bytearray(count)

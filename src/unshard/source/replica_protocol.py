@@ -29,7 +29,7 @@ _ACCESS_DENIED = frozenset({1044, 1045, 1142, 1227})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplicaRequest:
     """What is asked of the server.
 
     `start` is a position, or the text of a GTID set. The set must be one that a binlog file begins with: events of
@@ -42,7 +42,7 @@ class Request:
     heartbeat_seconds: float = 5.0
 
 
-def session_statements(server: Server, request: Request) -> list[str]:
+def session_statements(server: Server, request: ReplicaRequest) -> list[str]:
     """SET statements before the dump command, in order."""
     nanoseconds = int(request.heartbeat_seconds * 1_000_000_000)
     statements = [
@@ -60,12 +60,12 @@ def session_statements(server: Server, request: Request) -> list[str]:
     return statements
 
 
-def register_command(request: Request) -> bytes:
+def register_command(request: ReplicaRequest) -> bytes:
     """COM_REGISTER_SLAVE: who asks, as SHOW REPLICAS will list it; no host, user or password is shown."""
     return struct.pack("<BIBBBHII", _REGISTER_SLAVE, request.server_id, 0, 0, 0, 0, 0, 0)
 
 
-def dump_command(server: Server, request: Request) -> bytes:
+def dump_command(server: Server, request: ReplicaRequest) -> bytes:
     """COM_BINLOG_DUMP, or COM_BINLOG_DUMP_GTID for a GTID set on MySQL."""
     flags = _SEND_ANNOTATE_ROWS if server.flavour is Flavour.MARIADB else 0
     if isinstance(request.start, Position):

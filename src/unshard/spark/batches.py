@@ -29,7 +29,7 @@ from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks, settle
 from unshard.spark.tags import tagged
 from unshard.sync.batch import BatchPlan, Range
 from unshard.sync.carry import carried
-from unshard.sync.ledger import Report, Seen, add_up
+from unshard.sync.ledger import LedgerReport, Seen, add_up
 from unshard.sync.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 
@@ -41,7 +41,7 @@ _MARK = "unshard-error "
 _MARKED = re.compile(_MARK + r"(\{.*\})")
 
 
-def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> list[Report]:
+def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> list[LedgerReport]:
     """Run the batch and return its reports. Safe to run again: receipts skip what is applied.
 
     Executors that don't see the relay log get its bytes with the job.
@@ -52,7 +52,7 @@ def run_batch(spark: SparkSession, plan: BatchPlan, tag: str | None = None) -> l
     return _checked(_run(spark, plan, run_attempt, tag))
 
 
-def _run(spark: SparkSession, plan: BatchPlan, task: Task, tag: str | None) -> list[Report]:
+def _run(spark: SparkSession, plan: BatchPlan, task: Task, tag: str | None) -> list[LedgerReport]:
     if plan.shuffled:
         with tagged(spark, tag):
             return _shuffled(spark, plan)
@@ -60,21 +60,21 @@ def _run(spark: SparkSession, plan: BatchPlan, task: Task, tag: str | None) -> l
     return [pickle.loads(result) for result in run_tasks(spark, payloads, task, tag=tag)]
 
 
-def _checked(reports: list[Report]) -> list[Report]:
+def _checked(reports: list[LedgerReport]) -> list[LedgerReport]:
     for report in reports:
         if report.error is not None:
             raise error_from_dict(report.error)
     return reports
 
 
-def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[Report]:
+def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[LedgerReport]:
     """The same for executors that don't see the relay log: its bytes go with the job, once for all of its tasks.
 
     Each slice of a large transaction is a job of its own, so that one carries no more than a slice.
     """
     if plan.shuffled:
         return _run(spark, carried(plan), run_attempt, tag)
-    total: dict[int, Report] = {}
+    total: dict[int, LedgerReport] = {}
     before = plan.before
     for ranges in plan.slices():
         one = carried(replace(plan, ranges=ranges, sliced=False, before=before))
@@ -86,7 +86,7 @@ def _carried(spark: SparkSession, plan: BatchPlan, tag: str | None) -> list[Repo
     return list(total.values())
 
 
-def _joined(before: Report | None, report: Report) -> Report:
+def _joined(before: LedgerReport | None, report: LedgerReport) -> LedgerReport:
     if before is None:
         return report
     seconds = dict(Counter(before.seconds) + Counter(report.seconds))
@@ -118,7 +118,7 @@ def _of_attempt(plan: BatchPlan) -> BatchPlan:
     return replace(plan, safe=True) if again and not plan.receipts else plan
 
 
-def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[Report]:
+def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
     def before(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -163,7 +163,7 @@ def _decode_range(plan: BatchPlan, number: int) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pylist([mark], schema=ENCODED_SCHEMA)
 
 
-def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
+def _apply_partition(plan: BatchPlan, changes: pa.Table) -> LedgerReport:
     is_mark = pa.compute.equal(changes.column("op"), int(Op.SEEN))
     marks = changes.filter(is_mark).column("key").to_pylist()
     seen = sum((pickle.loads(mark) for mark in marks), Seen())
@@ -171,6 +171,6 @@ def _apply_partition(plan: BatchPlan, changes: pa.Table) -> Report:
     part = rows.column("part")[0].as_py() if len(rows) else 0
     try:
         ledger, _ = after_exchange(_of_attempt(plan), part, rows, Pacer(plan.rows_per_second / plan.shape.partitions))
-        return Report(part, seen, ledger, {})
+        return LedgerReport(part, seen, ledger, {})
     except UnshardError as error:
-        return Report(part, Seen(), {}, {}, error.to_dict())
+        return LedgerReport(part, Seen(), {}, {}, error.to_dict())

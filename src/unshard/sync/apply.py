@@ -18,13 +18,13 @@ from unshard.model.change import Op
 from unshard.mysql.connection import server_error
 from unshard.mysql.failures import Failure, ends_connection, failure_of, is_transient
 from unshard.sync.batch import BatchPlan, TargetPlan
-from unshard.sync.ledger import Entry, Ledger, add_up, entry_of
+from unshard.sync.ledger import Ledger, RowCounts, add_up, entry_of
 from unshard.sync.merge import Chunk, Statement
 from unshard.sync.missing import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.split import smaller
 from unshard.sync.throttle import Pacer
-from unshard.target.error_values import CUT, Answer, changed_value, query, query_with_error_values
-from unshard.target.gate import Gate
+from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values
+from unshard.target.gate import RateLimiter
 from unshard.target.missing import Missed, missing_of, note_missing
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.retrying import TOO_LARGE, may_pass_smaller, on_target
@@ -83,7 +83,7 @@ def _counted(chunk: Chunk, missed: Missed, plan: BatchPlan) -> Ledger:
     for (number, step), here in missed.items():
         if number == chunk.number and chunk.start <= step < chunk.end:
             for target, (count, example) in here.items():
-                counted[ids[target]] += Entry(missing=count, example=example)
+                counted[ids[target]] += RowCounts(missing=count, example=example)
     return counted
 
 
@@ -172,7 +172,9 @@ def _told(plan: BatchPlan, part: int, operation: Callable[[Any], T]) -> T:
     return on_target(kept, noted, _where(plan), tell=troubles.append, schema=plan.meta.schema)
 
 
-def _gated(attempt: Callable[[Any], tuple[Ledger, int]], gate: Gate | None) -> Callable[[Any], tuple[Ledger, int]]:
+def _gated(
+    attempt: Callable[[Any], tuple[Ledger, int]], gate: RateLimiter | None
+) -> Callable[[Any], tuple[Ledger, int]]:
     """The attempt, when the target's limits let it."""
     if gate is None:
         return attempt
@@ -274,7 +276,7 @@ def _write(connection: Any, piece: Chunk, plan: BatchPlan, asked: Collection[int
     return add_up(entries)
 
 
-def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> Entry:
+def _execute(connection: Any, statement: Statement, target: TargetPlan, plan: BatchPlan, *, ask: bool) -> RowCounts:
     keys = statement.keys
     lost = first_missing(connection, keys) if ask and keys is not None and len(keys) > 1 else None
     try:
@@ -315,7 +317,7 @@ def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missin
     )
 
 
-def _run(connection: Any, statement: Statement, target: TargetPlan) -> Answer:
+def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAnswer:
     """What the server says; of error values it may complain. Raises MySQLdb.Error; the statement did nothing then."""
     try:
         return query(connection, statement.sql)

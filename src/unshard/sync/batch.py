@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from unshard.binlog.payload import Part
+from unshard.binlog.payload import PayloadPart
 from unshard.model.missing import OnMissingRow
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.sync.left_out import LeftOut, Seqs, Stage
-from unshard.target.gate import Gate
+from unshard.sync.left_out import ExclusionEpoch, LeftOutRows, Seqs
+from unshard.target.gate import RateLimiter
 from unshard.target.meta import MetaTables
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Constant, with_constants
@@ -35,7 +35,7 @@ class Range:
     end: int
     seq_base: int = 0
     maps: tuple[int, ...] = ()
-    part: Part | None = None
+    part: PayloadPart | None = None
     carried: tuple[tuple[int, bytes], ...] = field(default=(), repr=False)
 
 
@@ -135,7 +135,7 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BatchShape:
     """How a batch is cut: fixed for the batch when it is planned, kept in its plan.
 
     A batch of more than `slice_bytes` (a single large transaction) is decoded and applied slice by slice, so that
@@ -175,7 +175,7 @@ class BatchPlan:
     end: Position
     ranges: tuple[Range, ...]
     checksum: bool
-    shape: Shape
+    shape: BatchShape
     tables: tuple[TablePlan, ...]
     meta: MetaTables
     target: Endpoint = field(repr=False)
@@ -188,8 +188,8 @@ class BatchPlan:
     receipts: bool = True
     rows_per_second: float = 0
     connections: int = 0
-    gate: Gate | None = None
-    stages: tuple[Stage, ...] = ()
+    gate: RateLimiter | None = None
+    stages: tuple[ExclusionEpoch, ...] = ()
     operators: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
 
@@ -211,4 +211,4 @@ class BatchPlan:
 def seqs_for(rule: str, tables: tuple[TablePlan, ...]) -> Seqs:
     """The changes that are left out for that of a batch from its beginning on: the same for all of its tables."""
     rules = tables[0].filters if tables else ()
-    return tuple(run for one in rules if isinstance(one, LeftOut) and one.rule == rule for run in one.seqs)
+    return tuple(run for one in rules if isinstance(one, LeftOutRows) and one.rule == rule for run in one.seqs)

@@ -26,8 +26,8 @@ from typing import Any
 from unshard.errors import Where
 from unshard.model.stored_form import VERSION, stamped, version_of
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchPlan, Shape, TablePlan, seqs_for
-from unshard.sync.left_out import MOVED, OPERATOR, LeftOut, Seqs, Stage
+from unshard.sync.batch import BatchPlan, BatchShape, TablePlan, seqs_for
+from unshard.sync.left_out import MOVED, OPERATOR, ExclusionEpoch, LeftOutRows, Seqs
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventRowFilter
 from unshard.transform.expressions.filter import ExpressionFilter
@@ -52,14 +52,14 @@ class RowsRecord:
 
     version: int
     ranges: tuple[StoredRange, ...]
-    shape: Shape
+    shape: BatchShape
     digests: Mapping[str, str]
     safe: bool
     end_gtid: str
     moved: Seqs = ()
     operators: tuple[int, ...] = ()
     left_out: Seqs = ()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[ExclusionEpoch, ...] = ()
     xid: str = ""
     group: TableName | None = None
 
@@ -69,7 +69,7 @@ class RowsRecord:
         form = batch.plan
         version = version_of(form, "the open batch", Where(position=f"{batch.begin} to {batch.end}"))
         if version == 1:
-            ranges, shape = (tuple(StoredRange(*one) for one in form["ranges"])), Shape(*form["shape"])
+            ranges, shape = (tuple(StoredRange(*one) for one in form["ranges"])), BatchShape(*form["shape"])
         else:
             ranges = tuple(StoredRange(one["file"], one["start"], one["end"]) for one in form["ranges"])
             shape = _shape_of(form["shape"])
@@ -83,7 +83,7 @@ class RowsRecord:
             _seqs_of(form.get("moved", ())),
             tuple(form.get("operators", ())),
             _seqs_of(form.get("left_out", ())),
-            tuple(Stage(_seqs_of(seqs), tuple(base)) for seqs, base in form.get("stages", ())),
+            tuple(ExclusionEpoch(_seqs_of(seqs), tuple(base)) for seqs, base in form.get("stages", ())),
             form.get("xid", ""),
             TableName(*form["group"]) if "group" in form else None,
         )
@@ -177,7 +177,7 @@ def _digested_1(plan: TablePlan) -> list[Any]:
 
 def _filter_1(rule: RowFilter) -> str:
     match rule:
-        case LeftOut():
+        case LeftOutRows():
             return f"{'LeftOut' if rule.rule == OPERATOR else 'Moved'}(seqs={rule.seqs})"
         case EventRowFilter():
             return f"EventRowFilter(rule={rule.rule!r}, events={rule.events!r})"
@@ -188,7 +188,7 @@ def _filter_1(rule: RowFilter) -> str:
     return str(rule.to_dict())
 
 
-def _shape_form(shape: Shape) -> dict[str, Any]:
+def _shape_form(shape: BatchShape) -> dict[str, Any]:
     return {
         "partitions": shape.partitions,
         "chunk_rows": shape.chunk_rows,
@@ -199,8 +199,8 @@ def _shape_form(shape: Shape) -> dict[str, Any]:
     }
 
 
-def _shape_of(form: Mapping[str, Any]) -> Shape:
-    return Shape(
+def _shape_of(form: Mapping[str, Any]) -> BatchShape:
+    return BatchShape(
         form["partitions"],
         form["chunk_rows"],
         form["chunk_bytes"],

@@ -13,15 +13,14 @@ from unshard.ddl.ahead import Copied, is_kept
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.parse import classify
-from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Kind, Skipped
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, SchemaTracker
 from unshard.errors import DdlError, ShardError, Where
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.crossings import awaited
 from unshard.sync.failover import ANY
-from unshard.sync.follow import Ddl, Relay, next_work
+from unshard.sync.follow import LoggedDdl, Relay, next_work
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.journal import Journal
 from unshard.sync.logged import logged_context
@@ -44,7 +43,7 @@ def copied_ddl(
     tables = {name: table for name, table in copies.items() if not table.is_absent}
     places = {name: state.location.position for name, state in start.tables.items() if state.location is not None}
     after = {name: place for name, place in places.items() if place > start.location.position}
-    met: dict[TableName, tuple[tuple[Parsed, ...], ...]] = {}
+    met: dict[TableName, tuple[tuple[Ddl, ...], ...]] = {}
     if after and not awaited(relay, ANY, stop):
         return None
     if after and relay.upstream == journal.upstream():
@@ -56,7 +55,7 @@ def copied_ddl(
         if not awaited(relay, end, stop):
             return None
         while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, statements.source)) is not None:
-            if isinstance(work, Ddl) and journal.operator_in(work.begin, work.end.position) is None:
+            if isinstance(work, LoggedDdl) and journal.operator_in(work.begin, work.end.position) is None:
                 for name, parts in _met(work, reader, after, groups):
                     met[name] = (*met.get(name, ()), parts)
             at = work.end
@@ -71,8 +70,8 @@ def copied_ddl(
 
 
 def _met(
-    work: Ddl, reader: StatementReader, after: Mapping[TableName, Position], groups: ShardingGroups
-) -> Iterator[tuple[TableName, tuple[Parsed, ...]]]:
+    work: LoggedDdl, reader: StatementReader, after: Mapping[TableName, Position], groups: ShardingGroups
+) -> Iterator[tuple[TableName, tuple[Ddl, ...]]]:
     """The operations of a statement that the copy of its table has, by table.
 
     Raises ShardError SHARD-029 for a ghost of online DDL that is older than the log.
@@ -80,7 +79,7 @@ def _met(
     where = Where(source=reader.source, position=str(work.begin))
     parsed = classify(work.statement.sql, logged_context(work.statement, reader.traits, where))
     online = reader.rules.online
-    if isinstance(parsed, Skipped) or parsed.kind is Kind.TEMPORARY_TABLE:
+    if isinstance(parsed, Skipped) or parsed.kind is StatementKind.TEMPORARY_TABLE:
         return
     if not any(name in after or not online.tables.is_real(name) for name in parsed.tables):
         return
@@ -99,10 +98,10 @@ def _met(
         yield name, tuple(part for part in parts if part.tables[0] == name)
 
 
-def _refuse(part: Parsed, copy: Table, tracker: SchemaTracker, reader: StatementReader, journal: Journal) -> None:
+def _refuse(part: Ddl, copy: Table, tracker: SchemaTracker, reader: StatementReader, journal: Journal) -> None:
     """Raises ShardError SHARD-029."""
 
-    def leaves_as_it_is(part: Parsed) -> bool:
+    def leaves_as_it_is(part: Ddl) -> bool:
         try:
             after = journal.on_target(lambda c: tracker.after(c, part)).get(copy.name)
         except DdlError as error:

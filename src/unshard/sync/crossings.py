@@ -16,22 +16,21 @@ from threading import Event
 
 from unshard.ddl.online import OnlineDdl
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.sync.failover import ANY, IDLE_SECONDS
-from unshard.sync.follow import Ddl, Relay, next_work
+from unshard.sync.follow import LoggedDdl, Relay, next_work
 
 _BUDGET = 64 << 20
 
 
-def concerned(parsed: Parsed, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
+def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
     """The followed tables that a statement changes, without names that a RENAME only passes a table through."""
-    if parsed.kind is Kind.TEMPORARY_TABLE:
+    if parsed.kind is StatementKind.TEMPORARY_TABLE:
         return frozenset()
     names = set(parsed.tables)
-    if parsed.kind is Kind.RENAME_TABLE:
+    if parsed.kind is StatementKind.RENAME_TABLE:
         first, there = set[TableName](), set[TableName]()
         for old, new in renames(parsed):
             if old not in there:
@@ -41,13 +40,13 @@ def concerned(parsed: Parsed, online: OnlineDdl, allows: Callable[[TableName], b
     return frozenset(name for name in names if online.tables.is_real(name) and allows(name))
 
 
-def across(names: frozenset[TableName], parsed: Parsed, after: Mapping[TableName, Position], at: Position) -> bool:
+def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, Position], at: Position) -> bool:
     """Whether a statement that begins `at` lies between the snapshots of `names`, or of what it is made like."""
 
     def is_copied(name: TableName) -> bool:
         return after.get(name, at) > at
 
-    if parsed.kind is Kind.DROP_TABLE or not names:
+    if parsed.kind is StatementKind.DROP_TABLE or not names:
         return False
     copied = {name for name in names if is_copied(name)}
     like = parsed.like
@@ -57,7 +56,7 @@ def across(names: frozenset[TableName], parsed: Parsed, after: Mapping[TableName
 def crossed(
     begin: Location,
     places: Mapping[TableName, Location],
-    tables_of: Callable[[Ddl, Mapping[TableName, Position]], frozenset[TableName]],
+    tables_of: Callable[[LoggedDdl, Mapping[TableName, Position]], frozenset[TableName]],
     relay: Relay,
     upstream: str | None,
     source: str,
@@ -78,7 +77,7 @@ def crossed(
     if not awaited(relay, end, stop):
         return None
     while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
-        if isinstance(work, Ddl):
+        if isinstance(work, LoggedDdl):
             found |= tables_of(work, after)
         at = work.end
     return frozenset(found)

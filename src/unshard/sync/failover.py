@@ -23,7 +23,7 @@ from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import Location, Position
 from unshard.shard.group import ShardingGroup
 from unshard.sync.batch_record import RowsRecord
-from unshard.sync.follow import Files, Prepare, Work, Written
+from unshard.sync.follow import Prepare, RelayFiles, Work, WrittenLog
 from unshard.sync.seek import head_gtids, seek
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.target.prepared_xa import PreparedXa
@@ -35,7 +35,7 @@ ANY = Position("any.000000", 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class RecordedNames:
     """All that a source has on record with binlog names in it; its tables are those with a place of their own.
 
     `groups` are those that hold tables.
@@ -55,7 +55,7 @@ def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Positi
     return (Position(batch.begin.file, last),)
 
 
-def translate(names: Names, before: str, relay: Written, source: str, stop: Event) -> Names | None:
+def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str, stop: Event) -> RecordedNames | None:
     """The same names, those of server `before`, in the log of another, waiting for it; None: stopped before.
 
     Reads files only. Raises SyncError SYNC-061 where no place is behind just the transactions of a set, SYNC-062 where
@@ -83,7 +83,7 @@ def translate(names: Names, before: str, relay: Written, source: str, stop: Even
     exit_point = replace(end, location=places[end.location.gtid]) if end is not None else None
     checkpoint = replace(old, location=places[old.location.gtid], tables=tables, exit_point=exit_point)
     groups = tuple(group.moved(lambda place: places[place.gtid]) for group in names.groups)
-    return Names(checkpoint, {xid: prepares[xid] for xid in names.prepared}, groups)
+    return RecordedNames(checkpoint, {xid: prepares[xid] for xid in names.prepared}, groups)
 
 
 def _locations(checkpoint: Checkpoint) -> Iterator[Location]:
@@ -101,7 +101,7 @@ def _is_later(state: TableCheckpoint, checkpoint: Checkpoint) -> bool:
 
 
 def _await_place(
-    old: Location, relay: Written, source: str, stop: Event, prepares: dict[str, PreparedXa]
+    old: Location, relay: WrittenLog, source: str, stop: Event, prepares: dict[str, PreparedXa]
 ) -> Location | None:
     while not stop.is_set():
         relay.check()
@@ -114,7 +114,7 @@ def _await_place(
 
 
 def _place(
-    old: Location, log: Files, written: Position, source: str, prepares: dict[str, PreparedXa]
+    old: Location, log: RelayFiles, written: Position, source: str, prepares: dict[str, PreparedXa]
 ) -> Location | None:
     """The place behind just the transactions of `old.gtid`; `prepares` gets the XA transactions prepared before it."""
     first = log.files()[0]

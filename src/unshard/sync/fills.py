@@ -10,7 +10,7 @@ from typing import Any
 from unshard.ddl.fills import filled_unlike_upstream, numbered, same_order
 from unshard.ddl.intent import Intent, Step
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
@@ -24,7 +24,7 @@ def refuse_unlike_fills(intent: Intent, upstream: Callable[[TableName], Table | 
     `upstream` gives the source's table, as it was before the statement, by its name on the target.
     """
     for step in intent.steps:
-        if step.kind is not Kind.ALTER_TABLE:
+        if step.kind is not StatementKind.ALTER_TABLE:
             continue
         target = classify_ddl(step.statement, step.context).tables[0]
         columns = journal.on_target(partial(unlike_fills, step=step, target=target, upstream=upstream(target)))

@@ -2,8 +2,8 @@
 
 | behind the location | work |
 |---|---|
-| whole row transactions | `Rows`, up to the byte budget |
-| a statement | `Ddl` |
+| whole row transactions | `TransactionRows`, up to the byte budget |
+| a statement | `LoggedDdl` |
 | an XA transaction that is prepared | `Prepare` |
 | its commit or rollback | `Complete` |
 | the end of a file, or of what a killed source left of it | `Move` to the next one |
@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from unshard.binlog.extent import Extent, Rotate, Statement
+from unshard.binlog.extent import Extent, PlainStatement, Rotate
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.mapped import mapped
-from unshard.binlog.xa import Completed, Prepared
+from unshard.binlog.xa import Completed, PreparedStop
 from unshard.errors import Where
 from unshard.model.gtid import MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
@@ -38,18 +38,18 @@ class Log(Protocol):
         """The name of the file behind `file`, or None where there is none yet."""
 
 
-class Files(Log, Protocol):
+class RelayFiles(Log, Protocol):
     """The relay log of one server, whole."""
 
     def files(self) -> tuple[str, ...]:
         """Its names, oldest first."""
 
 
-class Written(Protocol):
+class WrittenLog(Protocol):
     """A relay log with its end, which may move on."""
 
     @property
-    def log(self) -> Files:
+    def log(self) -> RelayFiles:
         """The files."""
 
     @property
@@ -67,15 +67,15 @@ class Written(Protocol):
         """Whether the log reaches `position` within `timeout` seconds."""
 
 
-class Relay(Written, Protocol):
+class Relay(WrittenLog, Protocol):
     """The relay unit as the sync unit sees it."""
 
-    def earlier(self, uuid: str, needed: Iterable[Position]) -> Written:
+    def earlier(self, uuid: str, needed: Iterable[Position]) -> WrittenLog:
         """The files that another server has left, which must hold all before `needed`. Raises RelayError 031."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TransactionRows:
     """Whole transactions from `begin` to `end`, in one file; `extent` says what is in them.
 
     With an `xid`, `begin` to `end` is the commit of a prepared transaction, and `path` and `extent` are where its
@@ -107,7 +107,7 @@ class Rows:
             return self.begin <= place < self.end.position
         return place.file == self.begin.file and any(start <= place.offset < end for start, end in self.apart)
 
-    def and_then(self, later: Rows) -> Rows:
+    def and_then(self, later: TransactionRows) -> TransactionRows:
         """These and others that lie behind them in the same file; of what is between them nothing."""
         mine, other = self.extent, later.extent
         extent = replace(
@@ -124,12 +124,12 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Ddl:
+class LoggedDdl:
     """A statement that ends a batch; `end` is the location behind it."""
 
     begin: Position
     end: Location
-    statement: Statement
+    statement: PlainStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Prepare:
 
     begin: Position
     end: Location
-    prepared: Prepared
+    prepared: PreparedStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Complete:
     completed: Completed
 
 
-Work = Rows | Ddl | Move | Prepare | Complete
+Work = TransactionRows | LoggedDdl | Move | Prepare | Complete
 
 
 def next_work(log: Log, at: Location, written: Position, budget: int, source: str) -> Work | None:
@@ -176,15 +176,15 @@ def next_work(log: Log, at: Location, written: Position, budget: int, source: st
     extent = walk(data, offset, size=size, budget=budget, checksum=checksum, where=where)
     end = _location(at, file, extent.end, extent.gtids)
     if extent.row_events:
-        return Rows(Position(file, offset), end, path, checksum, extent)
-    if isinstance(extent.stop, Statement):
+        return TransactionRows(Position(file, offset), end, path, checksum, extent)
+    if isinstance(extent.stop, PlainStatement):
         stop = extent.stop
         done = (stop.gtid,) if stop.whole else ()
-        return Ddl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
-    if isinstance(extent.stop, Prepared | Completed):
+        return LoggedDdl(Position(file, stop.start), _location(end, file, stop.end, done), stop)
+    if isinstance(extent.stop, PreparedStop | Completed):
         one = extent.stop
         begin, behind = Position(file, one.start), _location(end, file, one.end, (one.gtid,))
-        return Prepare(begin, behind, one) if isinstance(one, Prepared) else Complete(begin, behind, one)
+        return Prepare(begin, behind, one) if isinstance(one, PreparedStop) else Complete(begin, behind, one)
     if isinstance(extent.stop, Rotate):
         following = extent.stop.next_file or log.next_file(file)
         return Move(Location(Position(following), end.gtid)) if following else None

@@ -29,9 +29,9 @@ from unshard.ddl.fills import filled_by_the_run
 from unshard.ddl.given import given_pieces, parse_given
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import RoutedDdl, Upstream, for_target, in_targets_words
+from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
@@ -43,7 +43,7 @@ from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
 from unshard.sync.fills import has_rows, refuse_unlike_fills
 from unshard.sync.journal import Journal
-from unshard.target.operators import Op, Operator
+from unshard.target.operators import Operator, OperatorKind
 
 
 def operator_for(group: ShardingGroup, journal: Journal) -> Operator | None:
@@ -64,7 +64,7 @@ def intent_for(
     keeper: LockKeeper,
     operator: Operator | None,
     tracker: SchemaTracker,
-    rules: Rules,
+    rules: StatementRules,
     journal: Journal,
 ) -> tuple[Intent | None, bool]:
     """What is run on the target of the group's DDL, None: nothing; and whether an earlier owner may have run some.
@@ -81,7 +81,7 @@ def intent_for(
         if operator is None:
             context = replace(begun.context, where=where)
             return replace(begun, position_begin=str(begin), position_end=str(end), context=context), True
-        if begun.done and operator.op is not Op.SKIP:
+        if begun.done and operator.op is not OperatorKind.SKIP:
             raise DdlError("DDL-027", where, values={"done": begun.done, "all": len(begun.steps)})
     statements = statements_for(group, keeper, operator, tracker, rules, journal)
     if not statements:
@@ -97,7 +97,7 @@ def statements_for(
     keeper: LockKeeper,
     operator: Operator | None,
     tracker: SchemaTracker,
-    rules: Rules,
+    rules: StatementRules,
     journal: Journal,
 ) -> tuple[Ddl, ...]:
     """What is run on the target of the group's DDL, in order and in its names; copies may have brought all of it.
@@ -106,10 +106,10 @@ def statements_for(
     """
     assert group.ready is not None
     met = statements_of(group.ready)
-    if operator is not None and operator.op is Op.SKIP:
+    if operator is not None and operator.op is OperatorKind.SKIP:
         return ()
     own: list[Ddl] = []
-    if operator is None or operator.op is Op.INJECT:
+    if operator is None or operator.op is OperatorKind.INJECT:
         own = _own(group, met, keeper, rules, journal)
     if operator is None:
         return tuple(own)
@@ -121,7 +121,7 @@ def statements_for(
 
 
 def _own(
-    group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: Rules, journal: Journal
+    group: ShardingGroup, met: Sequence[RoutedDdl], keeper: LockKeeper, rules: StatementRules, journal: Journal
 ) -> list[Ddl]:
     """What is left to run of the DDL itself. TiDB's words for it depend on its table of now."""
     if keeper.several:
@@ -178,6 +178,6 @@ def statements_of(item: DdlItem) -> tuple[RoutedDdl, ...]:
         upstream = None
         if more:
             form = more[0]["table"] or item.payload["before"]
-            upstream = Upstream(Table.from_dict(form) if form else None, more[0]["schema"])
+            upstream = UpstreamTable(Table.from_dict(form) if form else None, more[0]["schema"])
         found.append(RoutedDdl(classify_ddl(text, Context.from_dict(context)), upstream))
     return tuple(found)

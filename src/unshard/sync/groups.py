@@ -15,7 +15,7 @@ from typing import Any
 
 from unshard.api.status import UnresolvedGroup
 from unshard.crash_point import reach
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.errors import ShardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
@@ -25,7 +25,7 @@ from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.show import overdue, unresolved_groups
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 from unshard.sync.journal import Also, Journal
 from unshard.sync.status import Unsynced
 from unshard.sync.tables import TableRules
@@ -57,7 +57,7 @@ class ShardingGroups:
     """
 
     journal: Journal
-    rules: Rules
+    rules: StatementRules
     tables: TableRules
     structure: Callable[[TableName], Table | None]
     alert_seconds: float = 0.0
@@ -226,7 +226,7 @@ class ShardingGroups:
 
         return write
 
-    def again(self, resync: Resync, group: ShardingGroup, rows: Rows) -> dict[TableName, Table]:
+    def again(self, resync: Resync, group: ShardingGroup, rows: TransactionRows) -> dict[TableName, Table]:
         """The tables whose changes in a stretch of the re-sync are let through, with their structure there."""
         found = {}
         begin, end = rows.begin, rows.end.position

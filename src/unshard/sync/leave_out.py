@@ -28,10 +28,10 @@ from unshard.model.table import TableName
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.batch_record import RowsRecord, record_of
 from unshard.sync.decode import decode
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 from unshard.sync.journal import Journal
-from unshard.sync.left_out import MOVED, LeftOut, Seqs, Stage, runs
-from unshard.target.operators import Op, Operator
+from unshard.sync.left_out import MOVED, ExclusionEpoch, LeftOutRows, Seqs, runs
+from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 
 Held = Mapping[TableName, Location]
@@ -42,10 +42,12 @@ _CODE_AT, _LENGTH_AT = 4, 9
 
 def as_kept(tables: Sequence[TablePlan], kept: RowsRecord) -> tuple[TablePlan, ...]:
     """The tables of an open batch with what its plan leaves out of them from its beginning on."""
-    return _filtered(_filtered(tables, LeftOut(kept.left_out)), LeftOut(kept.moved, MOVED))
+    return _filtered(_filtered(tables, LeftOutRows(kept.left_out)), LeftOutRows(kept.moved, MOVED))
 
 
-def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journal: Journal, held: Held) -> BatchPlan:
+def leave_out(
+    plan: BatchPlan, work: TransactionRows, operators: Sequence[Operator], journal: Journal, held: Held
+) -> BatchPlan:
     """A new batch without the changes that operators are for; `journal` settles those when it is closed.
 
     Raises DdlError DDL-028 for an operator that is not `skip`.
@@ -55,16 +57,21 @@ def leave_out(plan: BatchPlan, work: Rows, operators: Sequence[Operator], journa
         return plan
     done = meant.keys() - _needed_again(work, operators, held)
     journal.used = {number: f"left out: {_count(meant[number])} changes" for number in sorted(done)}
-    return replace(plan, tables=_filtered(plan.tables, LeftOut(_all(meant))), operators=tuple(meant))
+    return replace(plan, tables=_filtered(plan.tables, LeftOutRows(_all(meant))), operators=tuple(meant))
 
 
 def without_moved(plan: BatchPlan, seqs: Seqs) -> BatchPlan:
     """A new batch of a re-sync without those changes, of rows that have moved between shards."""
-    return replace(plan, tables=_filtered(plan.tables, LeftOut(seqs, MOVED)))
+    return replace(plan, tables=_filtered(plan.tables, LeftOutRows(seqs, MOVED)))
 
 
 def take_up(
-    plan: BatchPlan, work: Rows, operators: Sequence[Operator], batch: OpenBatch, journal: Journal, held: Held
+    plan: BatchPlan,
+    work: TransactionRows,
+    operators: Sequence[Operator],
+    batch: OpenBatch,
+    journal: Journal,
+    held: Held,
 ) -> BatchPlan:
     """An open batch, planned again, with what operators leave out of it; the new plan is on record before it is run.
 
@@ -81,7 +88,7 @@ def take_up(
     done = journal.applied(plan.shape.partitions)
     if any(one.step for one in done) or (plan.sliced and any(map(any, done))):
         raise DdlError("DDL-029", Where(source=plan.source, position=f"{plan.begin} to {plan.end}"))
-    stage = Stage(_all(meant), tuple(one.chunks for one in done))
+    stage = ExclusionEpoch(_all(meant), tuple(one.chunks for one in done))
     plan = replace(plan, operators=(*plan.operators, *meant), stages=(*kept.stages, stage))
     journal.note({**batch.plan, **record_of(plan)})
     for number in meant.keys() - later:
@@ -105,13 +112,13 @@ def located(plan: BatchPlan, error: UnshardError) -> UnshardError:
     return error
 
 
-def _meant(plan: BatchPlan, work: Rows, operators: Iterable[Operator]) -> dict[int, Seqs]:
+def _meant(plan: BatchPlan, work: TransactionRows, operators: Iterable[Operator]) -> dict[int, Seqs]:
     """By number of the operator, the changes in this batch that it is for; none for one that holds nothing here."""
     found: dict[int, Seqs] = {}
     for one in operators:
         if not work.holds(one.position):
             continue
-        if one.op is not Op.SKIP:
+        if one.op is not OperatorKind.SKIP:
             place = Where(source=plan.source, position=str(one.position))
             raise DdlError("DDL-028", place, values={"op": str(one.op)})
         if seqs := seqs_at(plan, work, one.position):
@@ -119,7 +126,7 @@ def _meant(plan: BatchPlan, work: Rows, operators: Iterable[Operator]) -> dict[i
     return found
 
 
-def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
+def seqs_at(plan: BatchPlan, work: TransactionRows, position: Position) -> Seqs:
     """The changes of the row event at that place, or for any other event those of its whole transaction."""
     start, end, _ = _span(work, position.offset)
     found: list[int] = []
@@ -133,7 +140,7 @@ def seqs_at(plan: BatchPlan, work: Rows, position: Position) -> Seqs:
     return runs(found)
 
 
-def _needed_again(work: Rows, operators: Iterable[Operator], held: Held) -> frozenset[int]:
+def _needed_again(work: TransactionRows, operators: Iterable[Operator], held: Held) -> frozenset[int]:
     """The operators for places in `work` where a table is held: its changes there are met again."""
     places = {name: place.position for name, place in held.items()}
     return frozenset(
@@ -144,7 +151,7 @@ def _needed_again(work: Rows, operators: Iterable[Operator], held: Held) -> froz
     )
 
 
-def _span(work: Rows, offset: int) -> tuple[int, int, frozenset[TableName]]:
+def _span(work: TransactionRows, offset: int) -> tuple[int, int, frozenset[TableName]]:
     """The bytes of the row event, or of the transaction, that hold the byte at `offset`; of one its tables too."""
     if work.xid:
         return work.extent.start, work.extent.end, work.extent.tables
@@ -168,7 +175,7 @@ def _span(work: Rows, offset: int) -> tuple[int, int, frozenset[TableName]]:
     return start, end, tables
 
 
-def _filtered(tables: Sequence[TablePlan], rule: LeftOut) -> tuple[TablePlan, ...]:
+def _filtered(tables: Sequence[TablePlan], rule: LeftOutRows) -> tuple[TablePlan, ...]:
     if not rule.seqs:
         return tuple(tables)
     return tuple(replace(table, filters=(rule, *table.filters)) for table in tables)

@@ -18,7 +18,7 @@ _COLUMN = {Op.INSERT: "inserted", Op.INSERT_SET: "inserted", Op.UPDATE: "updated
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RowCounts:
     """Counts of changes of one target table.
 
     decoded = filtered + compacted + inserted + updated + deleted, where a change of the key counts as two, unless it
@@ -36,9 +36,9 @@ class Entry:
     filtered: int = 0
     rules: Mapping[str, int] = field(default_factory=dict)
 
-    def __add__(self, other: Entry) -> Entry:
+    def __add__(self, other: RowCounts) -> RowCounts:
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
-        return Entry(**sums, example=self.example or other.example, rules=_sum(self.rules, other.rules))
+        return RowCounts(**sums, example=self.example or other.example, rules=_sum(self.rules, other.rules))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -50,21 +50,21 @@ class Entry:
         return self.inserted + self.updated + self.deleted
 
 
-Ledger = Mapping[int, Entry]
+Ledger = Mapping[int, RowCounts]
 """By target id."""
 
 
-def entry_of(op: Op, rows: int, missing: int = 0, example: str = "") -> Entry:
+def entry_of(op: Op, rows: int, missing: int = 0, example: str = "") -> RowCounts:
     """The entry for one statement's worth of applied changes."""
     counts: dict[str, Any] = {_COLUMN[op]: rows}
-    return Entry(**counts, missing=missing, example=example)
+    return RowCounts(**counts, missing=missing, example=example)
 
 
-def add_up(ledgers: Iterable[Mapping[K, Entry]]) -> dict[K, Entry]:
-    total: dict[K, Entry] = {}
+def add_up(ledgers: Iterable[Mapping[K, RowCounts]]) -> dict[K, RowCounts]:
+    total: dict[K, RowCounts] = {}
     for ledger in ledgers:
         for target, entry in ledger.items():
-            total[target] = total.get(target, Entry()) + entry
+            total[target] = total.get(target, RowCounts()) + entry
     return total
 
 
@@ -97,10 +97,10 @@ class Seen:
         """All row events."""
         return self.events + sum(self.skipped.values())
 
-    def left_out(self) -> dict[int, Entry]:
+    def left_out(self) -> dict[int, RowCounts]:
         """The ledger of what the rules left out."""
         return add_up(
-            {target: Entry(decoded=count, filtered=count, rules={rule: count})}
+            {target: RowCounts(decoded=count, filtered=count, rules={rule: count})}
             for (target, rule), count in self.filtered.items()
         )
 
@@ -112,7 +112,7 @@ class Account:
     Those are `skipped`, by name of the source table and by rule.
     """
 
-    tables: Mapping[str, Entry] = field(default_factory=dict)
+    tables: Mapping[str, RowCounts] = field(default_factory=dict)
     skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def __add__(self, other: Account) -> Account:
@@ -125,7 +125,7 @@ def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LedgerReport:
     """What a task says of its share: what was seen before the exchange, and its ledger.
 
     In a keep-own batch every task sees the whole range, so all must see the same; in a shuffled one the
@@ -142,8 +142,8 @@ class Report:
 
 
 def balance(
-    reports: Iterable[Report], *, shuffled: bool, row_events: int, where: Where
-) -> tuple[dict[int, Entry], Mapping[TableName, int]]:
+    reports: Iterable[LedgerReport], *, shuffled: bool, row_events: int, where: Where
+) -> tuple[dict[int, RowCounts], Mapping[TableName, int]]:
     """The batch's ledger, and the row events passed over by source table.
 
     `row_events` is how many the index counted. Raises SyncError SYNC-002 when a change is unaccounted for, SYNC-064

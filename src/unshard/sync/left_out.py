@@ -1,9 +1,9 @@
 """Row changes that are left out of a batch, in every attempt at it the same ones: mostly an operator says so.
 
 They are named by their numbers in the log (`seq`). Where nothing of the batch is applied yet they are a rule of step
-*filter* (`LeftOut`), and never met again. Where chunks are applied already, which hold what the changes came to until
-then, they are taken out behind the exchange (`Stage`): chunks that are applied stay as they are and are counted; what
-is left is compacted and cut anew without them, and without all that those chunks hold.
+*filter* (`LeftOutRows`), and never met again. Where chunks are applied already, which hold what the changes came to
+until then, they are taken out behind the exchange (`ExclusionEpoch`): chunks that are applied stay as they are and are
+counted; what is left is compacted and cut anew without them, and without all that those chunks hold.
 
 | a key's changes in the batch | in an applied chunk | what of them is applied |
 |---|---|---|
@@ -32,7 +32,7 @@ Seqs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutRows:
     """The rule of step *filter* (`transform.row_filter.RowFilter`)."""
 
     seqs: Seqs
@@ -49,7 +49,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ExclusionEpoch:
     """Changes that are left out from when `base` chunks of each partition were applied."""
 
     seqs: Seqs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unshard.binlog.extent import Statement
+from unshard.binlog.extent import PlainStatement
 from unshard.ddl.context import Context, mariadb_flags, mysql_flags
 from unshard.errors import Where
 
@@ -18,7 +18,7 @@ class SourceTraits:
     time_zone: str
 
 
-def logged_context(statement: Statement, traits: SourceTraits, where: Where) -> Context:
+def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
     """The session that a statement had on its source, as its event tells it."""
     query = statement.query
     zone = query.time_zone or ""

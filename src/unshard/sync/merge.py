@@ -35,7 +35,7 @@ import pyarrow as pa
 
 from unshard.model.change import Op
 from unshard.model.table import quote_name
-from unshard.sync.batch import Shape, TargetPlan
+from unshard.sync.batch import BatchShape, TargetPlan
 from unshard.sync.encode import key_separator
 
 STATEMENT_BYTES = 1 << 20
@@ -138,7 +138,7 @@ class _Columns:
 
 
 def merge(
-    changes: pa.Table, targets: Mapping[int, TargetPlan], shape: Shape, before: int = 0, *, safe: bool = False
+    changes: pa.Table, targets: Mapping[int, TargetPlan], shape: BatchShape, before: int = 0, *, safe: bool = False
 ) -> Iterator[Chunk]:
     """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input.
 
@@ -167,7 +167,7 @@ def _cut(
     columns: _Columns,
     targets: Mapping[int, TargetPlan],
     sizes: np.ndarray,
-    shape: Shape,
+    shape: BatchShape,
     turns: np.ndarray,
     base: int,
     start: int,
@@ -197,7 +197,7 @@ def _statements(
     columns: _Columns,
     targets: Mapping[int, TargetPlan],
     sizes: np.ndarray,
-    shape: Shape,
+    shape: BatchShape,
     start: int,
     end: int,
     *,

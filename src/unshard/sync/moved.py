@@ -32,14 +32,14 @@ from unshard.shard.moved_key import Fate, KeyChange, When, fates
 from unshard.sync.batch import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
 from unshard.sync.changed_keys import ChangedKeys, batch_of, changed_keys, numbered, own_key
 from unshard.sync.decode import decode
-from unshard.sync.follow import Log, Rows, next_work
+from unshard.sync.follow import Log, TransactionRows, next_work
 from unshard.sync.leave_out import without_moved
 from unshard.sync.left_out import OPERATOR, runs, within
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import rows_behind
 from unshard.sync.shared_keys import SharedKeys
 from unshard.sync.tables import TableRules
-from unshard.target.operators import Op, Operator
+from unshard.target.operators import Operator, OperatorKind
 
 STRETCH_BYTES = 16 << 20
 """What is decoded at a time."""
@@ -241,7 +241,7 @@ class MovedRows:
 
     def _untold(self, look: _Look, name: TableName, place: Position, cause: str) -> None:
         """Leave the table aside. Raises ShardError SHARD-032 where that may lose a row unseen."""
-        told = any(one.op is Op.SKIP and one.position == place for one in look.operators)
+        told = any(one.op is OperatorKind.SKIP and one.position == place for one in look.operators)
         if look.strict and not told:
             values = {"target": str(look.group.target), "position": str(place)}
             raise ShardError("SHARD-032", Where(self.source, str(name), str(place)), cause, values)
@@ -249,7 +249,7 @@ class MovedRows:
         words = {"table": str(name), "position": str(place), "error": cause}
         logger("sync", source=self.source).warning("not looked through for rows that have moved", **words)
 
-    def _stretches(self, look: _Look, begin: Location) -> Iterator[Rows]:
+    def _stretches(self, look: _Look, begin: Location) -> Iterator[TransactionRows]:
         place = begin
         while place.position < look.at.position:
             work = next_work(look.log, place, look.at.position, STRETCH_BYTES, self.source)
@@ -261,13 +261,13 @@ class MovedRows:
                 yield rows
             place = work.end
 
-    def _members(self, look: _Look, rows: Rows) -> list[TableName]:
+    def _members(self, look: _Look, rows: TransactionRows) -> list[TableName]:
         """The tables of the target that have changes there, also those that nobody waits for."""
         route = self.rules.router.route
         known = (name for name in rows.extent.tables if self.rules.takes(name) and route(name) == look.group.target)
         return sorted(known)
 
-    def _of_shared(self, look: _Look, rows: Rows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
+    def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
         """The changes of those keys in a stretch, in the order of the log, each behind its key."""
         listed: list[tuple[int, bytes, _Seen]] = []
         for keys in self._keys(look, rows):
@@ -282,7 +282,7 @@ class MovedRows:
         listed.sort(key=lambda found: found[0])
         return [(key, one) for _, key, one in listed]
 
-    def _keys(self, look: _Look, rows: Rows) -> list[ChangedKeys]:
+    def _keys(self, look: _Look, rows: TransactionRows) -> list[ChangedKeys]:
         """The keys that a stretch changes, but for tables that can't be read by the structure they had."""
         while names := [name for name in self._members(look, rows) if name not in look.aside]:
             try:
@@ -293,7 +293,7 @@ class MovedRows:
                     self._untold(look, name, _place_of(why, rows), str(why))
         return []
 
-    def _failure(self, look: _Look, rows: Rows, name: TableName) -> UnshardError | None:
+    def _failure(self, look: _Look, rows: TransactionRows, name: TableName) -> UnshardError | None:
         """Why the changes of that table alone can't be read."""
         try:
             self._read(look, rows, [name])
@@ -301,7 +301,7 @@ class MovedRows:
             return error
         return None
 
-    def _read(self, look: _Look, rows: Rows, names: Sequence[TableName]) -> list[ChangedKeys]:
+    def _read(self, look: _Look, rows: TransactionRows, names: Sequence[TableName]) -> list[ChangedKeys]:
         key, tables, own = look.target.key, [], {}
         for name in names:
             if (table := self._plan(look, name, rows.end.position)) is None:
@@ -337,7 +337,7 @@ class MovedRows:
         return replace(plan.target, id=0, ordered=True, ties=())
 
 
-def _place_of(error: UnshardError, rows: Rows) -> Position:
+def _place_of(error: UnshardError, rows: TransactionRows) -> Position:
     file, _, offset = (error.where.position or "").rpartition(":")
     return Position(file, int(offset)) if file and offset.isdigit() else rows.begin
 

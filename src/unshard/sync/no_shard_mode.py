@@ -9,17 +9,19 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from unshard.ddl.pieces import Rules
-from unshard.ddl.statement import Ddl, Kind
+from unshard.ddl.pieces import StatementRules
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import SyncError
 from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 
-_FOR_ALL = frozenset({Kind.CREATE_TABLE, Kind.CREATE_DATABASE, Kind.ALTER_DATABASE})
+_FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 """Kinds that change no rows of another table."""
 
 
-def refuse_merged(ddl: Ddl, known: Collection[TableName], rules: Rules, merged: Callable[[TableName], bool]) -> None:
+def refuse_merged(
+    ddl: Ddl, known: Collection[TableName], rules: StatementRules, merged: Callable[[TableName], bool]
+) -> None:
     """Raises SyncError SYNC-011 for an operation on a table that shares its target with others.
 
     `known` are the source's tables, `merged` tells whether several tables of any source land in that target.
@@ -27,7 +29,7 @@ def refuse_merged(ddl: Ddl, known: Collection[TableName], rules: Rules, merged: 
     if ddl.kind in _FOR_ALL and not ddl.or_replace:
         return
     names: Iterable[TableName] = ddl.tables
-    if ddl.kind is Kind.DROP_DATABASE:
+    if ddl.kind is StatementKind.DROP_DATABASE:
         names = [name for name in known if name.schema == ddl.schema and name.table]
     for name in names:
         target = rules.route(name)
@@ -36,7 +38,7 @@ def refuse_merged(ddl: Ddl, known: Collection[TableName], rules: Rules, merged: 
             raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
 
 
-def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: Rules) -> None:
+def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: StatementRules) -> None:
     """DROP DATABASE may take only tables that came from this very schema; others may share the target's.
 
     Raises SyncError SYNC-074.

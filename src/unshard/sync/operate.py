@@ -23,7 +23,7 @@ from unshard.sync.journal import Journal
 from unshard.sync.reread import statement_again
 from unshard.sync.statement import Statements
 from unshard.sync.statement_plan import StatementPlan
-from unshard.target.operators import Op
+from unshard.target.operators import OperatorKind
 from unshard.target.receipts import FENCED_OUT, OpenBatch
 from unshard.target.stopped import Stopped
 
@@ -52,7 +52,7 @@ def finish_statement(
         return True
     where = Where(source=journal.source, position=str(begin))
     done, steps = plan.intent.done, len(plan.intent.steps)
-    if done and (operator is None or operator.op is not Op.SKIP):
+    if done and (operator is None or operator.op is not OperatorKind.SKIP):
         raise DdlError("DDL-027", where, values={"done": done, "all": steps})
     if group is not None:
         statements.execute(group, plan.end, journal, again=batch)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
 from unshard.sync.journal import Also, Journal
@@ -28,7 +28,7 @@ class Ownership:
     """
 
     journal: Journal
-    rules: Rules
+    rules: StatementRules
     peers: tuple[str, ...] = ()
     told: bool = False
     _last: Owned = field(default_factory=dict)

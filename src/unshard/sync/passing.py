@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unshard.ddl.pieces import Piece
+from unshard.ddl.pieces import AlterOperation
 from unshard.ddl.rewrite import renames
-from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import Ddl, StatementKind
 from unshard.ddl.tracker import Changes
 from unshard.model.position import Location
 from unshard.model.table import TableName, name_form, name_of
 from unshard.shard.sequence import place_form, place_of
-from unshard.sync.follow import Ddl
+from unshard.sync.follow import LoggedDdl
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,15 @@ class Passing:
 
     @classmethod
     def of(
-        cls, pieces: Sequence[Piece], changes: Changes, work: Ddl, at: Location, left: TableName | None = None
+        cls,
+        pieces: Sequence[AlterOperation],
+        changes: Changes,
+        work: LoggedDdl,
+        at: Location,
+        left: TableName | None = None,
     ) -> Passing:
         own = [piece.ddl for piece in pieces if piece.tracked]
-        creates = [ddl for ddl in own if ddl.kind is Kind.CREATE_TABLE]
+        creates = [ddl for ddl in own if ddl.kind is StatementKind.CREATE_TABLE]
         made = frozenset(ddl.tables[0] for ddl in creates)
         models = {ddl.tables[0]: ddl.like for ddl in creates if ddl.like is not None}
         return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left, models)
@@ -67,7 +71,7 @@ def _names(pairs: Iterable[Sequence[str]]) -> dict[TableName, TableName]:
     return {name_of(pair[:2]): name_of(pair[2:]) for pair in pairs}
 
 
-def _goes_on_as(statements: Iterable[Parsed]) -> dict[TableName, TableName]:
+def _goes_on_as(statements: Iterable[Ddl]) -> dict[TableName, TableName]:
     """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
     now: dict[TableName, TableName] = {}
     for old, new in (pair for ddl in statements for pair in renames(ddl)):

@@ -35,7 +35,7 @@ from unshard.sync.decode import Images, decode
 from unshard.sync.encode import Ties, encode
 from unshard.sync.filter import filter_rows
 from unshard.sync.gather import gather
-from unshard.sync.ledger import Entry, Ledger, Report, Seen, add_up
+from unshard.sync.ledger import Ledger, LedgerReport, RowCounts, Seen, add_up
 from unshard.sync.left_out import OPERATOR, within, without
 from unshard.sync.map import map_columns, where_of
 from unshard.sync.merge import Chunk, merge
@@ -132,9 +132,9 @@ def run_share(payload: bytes) -> bytes:
             ledgers.append(apply_partitions(plan, changes, chunks))
             del changes
             clock.add("apply", time.monotonic() - begun)
-        report = Report(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
+        report = LedgerReport(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
     except UnshardError as error:
-        report = Report(share, Seen(), {}, clock.seconds, error.to_dict())
+        report = LedgerReport(share, Seen(), {}, clock.seconds, error.to_dict())
     return pickle.dumps(report)
 
 
@@ -187,7 +187,7 @@ def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, 
     targets = plan.targets()
     ready = arrange(changes, compacted=plan.shape.compact, safe=plan.safe)
     decoded, left = _by_target(changes), _by_target(ready)
-    dropped = {target: Entry(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
+    dropped = {target: RowCounts(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
     applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before, pacer)
     return add_up([dropped, applied]), last
 
@@ -209,7 +209,7 @@ def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> t
     filtered = _by_target(without(changes.filter(pa.array(out)), done, compacted=compacted))
     decoded, left = _by_target(changes), _by_target(pa.concat_tables([done, ready]))
     dropped = {
-        target: Entry(
+        target: RowCounts(
             decoded=count,
             compacted=count - left[target] - filtered[target],
             filtered=filtered[target],

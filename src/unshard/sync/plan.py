@@ -10,9 +10,9 @@ from unshard.binlog.mapped import mapped
 from unshard.errors import SyncError, Where
 from unshard.model.missing import OnMissingRow
 from unshard.mysql.connection import Endpoint
-from unshard.sync.batch import BatchPlan, Range, Shape, TablePlan, Tie
+from unshard.sync.batch import BatchPlan, BatchShape, Range, TablePlan, Tie
 from unshard.sync.batch_record import RowsRecord, digests
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 from unshard.target.meta import MetaTables
 
 SMALL_BYTES = 256 << 10
@@ -31,13 +31,13 @@ class Planner:
     source: str
     meta: MetaTables
     target: Endpoint = field(repr=False)
-    shape: Shape
+    shape: BatchShape
     slots: int
     on_missing_row: OnMissingRow = "warn"
     alone: bool = True
 
     def plan(
-        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
+        self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, *, safe: bool = False
     ) -> BatchPlan:
         """A new batch over the whole of `work`."""
         size = work.size
@@ -47,7 +47,7 @@ class Planner:
         return self._build(work, tables, epoch, batch_id, self.shape, shuffled=shuffled, safe=safe)
 
     def plan_again(
-        self, work: Rows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: RowsRecord
+        self, work: TransactionRows, tables: tuple[TablePlan, ...], epoch: int, batch_id: int, kept: RowsRecord
     ) -> BatchPlan:
         """The batch that an earlier process planned, from its record. Raises SyncError SYNC-008 where it differs."""
         plan = self._build(work, tables, epoch, batch_id, kept.shape, shuffled=False, safe=kept.safe)
@@ -61,11 +61,11 @@ class Planner:
 
     def _build(
         self,
-        work: Rows,
+        work: TransactionRows,
         tables: tuple[TablePlan, ...],
         epoch: int,
         batch_id: int,
-        shape: Shape,
+        shape: BatchShape,
         *,
         shuffled: bool,
         safe: bool,
@@ -123,11 +123,11 @@ def in_order(plan: TablePlan) -> TablePlan:
     return replace(plan, target=replace(plan.target, ordered=True)) if plan.target.tied else plan
 
 
-def _is_large(size: int, shape: Shape) -> bool:
+def _is_large(size: int, shape: BatchShape) -> bool:
     return 0 < shape.slice_bytes < size
 
 
-def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
+def _ranges(work: TransactionRows, pieces: int) -> tuple[Range, ...]:
     """Byte ranges that tasks decode; each begins where nothing before it is needed. Numbers never overlap."""
     spans: list[tuple[int, int]] = []
     each = pieces // len(work.stretches)
@@ -137,7 +137,7 @@ def _ranges(work: Rows, pieces: int) -> tuple[Range, ...]:
     return tuple(Range(str(work.path), work.path.name, a, b, n << 40) for n, (a, b) in enumerate(spans))
 
 
-def _slices(work: Rows, size: int) -> tuple[Range, ...]:
+def _slices(work: TransactionRows, size: int) -> tuple[Range, ...]:
     """The ranges of a batch that is too large to be applied at once."""
     extent = work.extent
     found = slices(mapped(work.path, extent.end), extent.start, extent.end, size, checksum=work.checksum)

@@ -20,11 +20,11 @@ from unshard.binlog.extent import BudgetReached, Extent
 from unshard.binlog.format import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.mapped import mapped
-from unshard.binlog.xa import Prepared
+from unshard.binlog.xa import PreparedStop
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.sync.batch_record import RowsRecord
-from unshard.sync.follow import Complete, Log, Prepare, Rows, Work, next_work
+from unshard.sync.follow import Complete, Log, Prepare, TransactionRows, Work, next_work
 from unshard.target.prepared_xa import PreparedXa
 from unshard.target.receipts import OpenBatch
 
@@ -44,19 +44,19 @@ class PreparedXas:
         self.known[prepared.xid] = prepared
         return prepared
 
-    def rows(self, log: Log, work: Complete) -> Rows:
+    def rows(self, log: Log, work: Complete) -> TransactionRows:
         """The rows of a commit whose prepare is on record. Raises BinlogError BINLOG-035."""
         stamp = work.completed.timestamp
         return rows_of(log, self.known[work.completed.xid], work.begin, work.end, stamp, self.source)
 
-    def rows_again(self, log: Log, batch: OpenBatch) -> Rows:
+    def rows_again(self, log: Log, batch: OpenBatch) -> TransactionRows:
         """The rows of an open batch that is a commit. Raises BinlogError BINLOG-035."""
         record = RowsRecord.of(batch)
         end = Location(batch.end, record.end_gtid)
         return rows_of(log, self.known[record.xid], batch.begin, end, 0, self.source)
 
 
-def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestamp: int, source: str) -> Rows:
+def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestamp: int, source: str) -> TransactionRows:
     """The rows that were prepared as `kept` and are committed by the bytes `begin` to `end`.
 
     Raises BinlogError BINLOG-035 where the log no longer has them, or holds something else there.
@@ -68,7 +68,7 @@ def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestam
     except (OSError, ValueError, BinlogError) as error:
         raise _lost(kept, begin, path, str(error), source) from error
     stop = extent.stop
-    if not isinstance(stop, Prepared) or (stop.xid, stop.end) != (kept.xid, kept.end):
+    if not isinstance(stop, PreparedStop) or (stop.xid, stop.end) != (kept.xid, kept.end):
         raise _lost(kept, begin, path, "another transaction stands there", source)
     whole = replace(
         extent,
@@ -83,7 +83,7 @@ def rows_of(log: Log, kept: PreparedXa, begin: Position, end: Location, timestam
         last_timestamp=timestamp or stop.timestamp,
         stop=BudgetReached(),
     )
-    return Rows(begin, end, path, checksum, whole, kept.xid)
+    return TransactionRows(begin, end, path, checksum, whole, kept.xid)
 
 
 def look_back(log: Log, work: Complete, source: str, since: Position | None = None) -> PreparedXa | None:
@@ -106,14 +106,14 @@ def look_back(log: Log, work: Complete, source: str, since: Position | None = No
     return None
 
 
-def rows_behind(work: Work, log: Log, since: Position, source: str) -> Rows | None:
+def rows_behind(work: Work, log: Log, since: Position, source: str) -> TransactionRows | None:
     """The rows of a stretch that is read again, or of a prepared transaction whose commit it is.
 
     `since` is where what is read again begins: what lies before it need not be readable. A transaction that was
     prepared before all that is left of the log (`TableState.since`) has no row of a held table: it would have held the
     DDL. None there, and for all other work.
     """
-    if isinstance(work, Rows):
+    if isinstance(work, TransactionRows):
         return work
     if not isinstance(work, Complete) or not work.completed.committed:
         return None

@@ -23,7 +23,7 @@ from unshard.model.table import Table, TableName
 from unshard.shard.group import Resync, ShardingGroup
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.batch_record import RowsRecord, record_of
-from unshard.sync.follow import Log, Rows, next_work
+from unshard.sync.follow import Log, TransactionRows, next_work
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.leave_out import as_kept, leave_out, take_up
@@ -40,17 +40,17 @@ from unshard.target.receipts import OpenBatch
 
 MOST_STRETCHES = 256
 """What one look at the log passes at the most, so that a stop is seen soon and a plan stays small."""
-Applied = Callable[[BatchPlan, Rows], Account]
+Applied = Callable[[BatchPlan, TransactionRows], Account]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResyncRows:
     """Rows that are read again in one batch, and the tables that are let through, with their structure there."""
 
-    rows: Rows
+    rows: TransactionRows
     let: Mapping[TableName, Table]
 
-    def takes(self, more: Found, budget: int) -> bool:
+    def takes(self, more: ResyncRows, budget: int) -> bool:
         """Whether the batch can take more: of one form, and each table as it is."""
         mine, other = self.rows, more.rows
         return (
@@ -61,8 +61,8 @@ class Found:
             and all(self.let.get(name, table) == table for name, table in more.let.items())
         )
 
-    def and_then(self, more: Found) -> Found:
-        return Found(self.rows.and_then(more.rows), {**self.let, **more.let})
+    def and_then(self, more: ResyncRows) -> ResyncRows:
+        return ResyncRows(self.rows.and_then(more.rows), {**self.let, **more.let})
 
 
 @dataclass(slots=True)
@@ -128,10 +128,10 @@ class Resyncer:
         plan = take_up(plan, rows, operators, batch, journal, self._held(after))
         self._close(plan, rows, after)
 
-    def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[Found | None, ShardingGroup]:
+    def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[ResyncRows | None, ShardingGroup]:
         """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
         at, left, renamed_between = self.standing.at, budget, group.renamed_between
-        found: Found | None = None
+        found: ResyncRows | None = None
         for _ in range(MOST_STRETCHES):
             resync = group.resync(at)
             if resync is None or left <= 0:
@@ -140,7 +140,7 @@ class Resyncer:
             rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
             let = self.groups.again(resync, group, rows) if rows is not None else {}
             if rows is not None and let:
-                more = Found(rows, let)
+                more = ResyncRows(rows, let)
                 if found is not None and (
                     not found.takes(more, budget) or renamed_between(found.rows.begin, rows.begin)
                 ):
@@ -150,7 +150,7 @@ class Resyncer:
             group = group.resynced(work.end if work is not None else resync.edge, at)
         return found, group
 
-    def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> Found | None:
+    def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> ResyncRows | None:
         """The same for a batch that is open; None where the log has something else there."""
         if batch.plan.get("xid"):
             work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
@@ -158,13 +158,14 @@ class Resyncer:
             if rows is None or rows.end.position != batch.end:
                 return None
             rows = replace(rows, end=Location(batch.end, batch.plan["end_gtid"]))
-            return Found(rows, self.groups.again(resync, group, rows))
+            return ResyncRows(rows, self.groups.again(resync, group, rows))
         parts = [
-            Found(rows, self.groups.again(resync, group, rows)) for rows in stretches_again(log, batch, self.source)
+            ResyncRows(rows, self.groups.again(resync, group, rows))
+            for rows in stretches_again(log, batch, self.source)
         ]
-        return reduce(Found.and_then, parts)
+        return reduce(ResyncRows.and_then, parts)
 
-    def _close(self, plan: BatchPlan, rows: Rows, after: ShardingGroup) -> None:
+    def _close(self, plan: BatchPlan, rows: TransactionRows, after: ShardingGroup) -> None:
         """What is passed over here was counted when it was read first."""
         account = self.applied(plan, rows)
         self.standing.close(self.standing.at, Account(account.tables), also=self.groups.put(after))
@@ -180,14 +181,14 @@ class Resyncer:
         else:
             self.standing.move(self.standing.at, also=self.groups.put(after))
 
-    def _tables(self, found: Found, resync: Resync) -> tuple[TablePlan, ...]:
+    def _tables(self, found: ResyncRows, resync: Resync) -> tuple[TablePlan, ...]:
         """The plans of what is let through, each with its window where that is not all of the rows."""
         rows, old = found.rows, self.rules.with_structures(found.let)
         plans = old.plans(found.let, rows.begin, partial_images=rows.extent.partial_images)
         return tuple(_within(plan, resync.windows[plan.table.name], rows) for plan in plans)
 
 
-def _within(plan: TablePlan, window: tuple[Location, Location], rows: Rows) -> TablePlan:
+def _within(plan: TablePlan, window: tuple[Location, Location], rows: TransactionRows) -> TablePlan:
     """An edge that lies before the rows, or behind them, is not named: a crash may move it there."""
     first, last = (edge.position for edge in window)
     return replace(

@@ -13,10 +13,10 @@ from unshard.sync import safe_mode
 from unshard.sync.batch import BatchPlan, TablePlan
 from unshard.sync.batch_record import RowsRecord, record_of
 from unshard.sync.flow import Flow
-from unshard.sync.follow import Complete, Log, Rows
+from unshard.sync.follow import Complete, Log, TransactionRows
 from unshard.sync.forbidden import refuse_forbidden
 from unshard.sync.leave_out import as_kept, leave_out, located, take_up
-from unshard.sync.ledger import Account, Report, balance
+from unshard.sync.ledger import Account, LedgerReport, balance
 from unshard.sync.passed import by_rule, pass_over
 from unshard.sync.plan import Planner
 from unshard.sync.prepared import PreparedXas, look_back, no_prepare
@@ -34,12 +34,12 @@ class RowBatches:
     standing: Standing
     planner: Planner
     rules: TableRules
-    run_batch: Callable[[BatchPlan], list[Report]]
+    run_batch: Callable[[BatchPlan], list[LedgerReport]]
     flow: Flow = field(default_factory=Flow)
     prepared: PreparedXas = field(init=False)
     operators: tuple[Operator, ...] = ()
 
-    def apply(self, work: Rows) -> None:
+    def apply(self, work: TransactionRows) -> None:
         """Carry out a stretch of changes, and be at its end."""
         standing, journal = self.standing, self.standing.journal
         tables = self._tables(work)
@@ -80,13 +80,13 @@ class RowBatches:
             self.standing.cross_xa(work.end, xid=xid)
         self.prepared.known.pop(xid, None)
 
-    def work_again(self, batch: OpenBatch, log: Log) -> Rows:
+    def work_again(self, batch: OpenBatch, log: Log) -> TransactionRows:
         """The changes of a batch that an earlier process left open."""
         if batch.plan.get("xid"):
             return self.prepared.rows_again(log, batch)
         return rows_again(log, batch, self.standing.source)
 
-    def again(self, batch: OpenBatch, work: Rows) -> None:
+    def again(self, batch: OpenBatch, work: TransactionRows) -> None:
         """Bring that batch to its end, by the same plan."""
         kept = RowsRecord.of(batch)
         tables = as_kept(self._tables(work), kept)
@@ -96,12 +96,12 @@ class RowBatches:
         self.prepared.known.pop(work.xid, None)
         self.standing.arrive(work.end)
 
-    def applied(self, plan: BatchPlan, work: Rows) -> Account:
+    def applied(self, plan: BatchPlan, work: TransactionRows) -> Account:
         """Run the batch; what became of all of it, which adds up. Lines of the log tell meanwhile which batch it is."""
         with fields(batch=f"{plan.epoch}/{plan.batch_id}"):
             return self._in_balance(plan, work)
 
-    def _is_safe(self, work: Rows, tables: tuple[TablePlan, ...]) -> bool:
+    def _is_safe(self, work: TransactionRows, tables: tuple[TablePlan, ...]) -> bool:
         """Whether these changes may be in the target already. Raises SyncError where they can't be repeated."""
         now = time.monotonic()
         self.standing.safe = self.standing.safe.first_change(now)
@@ -112,7 +112,7 @@ class RowBatches:
         safe_mode.check_repeatable(tables, self.standing.delivery, where, safe=bool(reasons), partial_images=partial)
         return bool(reasons)
 
-    def _run_at_least_once(self, plan: BatchPlan, work: Rows) -> None:
+    def _run_at_least_once(self, plan: BatchPlan, work: TransactionRows) -> None:
         """A batch without plan and receipts: only the next checkpoint tells that it is done."""
         self.standing.apply_in_doubt(work.begin, work.end)
         try:
@@ -126,17 +126,17 @@ class RowBatches:
         if work.xid:
             self.standing.cross_xa(work.end, xid=work.xid)
 
-    def _tables(self, work: Rows) -> tuple[TablePlan, ...]:
+    def _tables(self, work: TransactionRows) -> tuple[TablePlan, ...]:
         extent = work.extent
         plans = self.rules.plans(extent.tables, work.begin, partial_images=extent.partial_images)
         # a snapshot behind the commit of prepared rows has all of them, one before it none, wherever they lie
         return tuple(plan for plan in plans if plan.after is None) if work.xid else plans
 
-    def _run(self, plan: BatchPlan, work: Rows) -> None:
+    def _run(self, plan: BatchPlan, work: TransactionRows) -> None:
         account = self.applied(plan, work)
         self.standing.close(work.end, account, work.xid)
 
-    def _in_balance(self, plan: BatchPlan, work: Rows) -> Account:
+    def _in_balance(self, plan: BatchPlan, work: TransactionRows) -> Account:
         where = Where(source=self.standing.source, position=f"{plan.begin} to {plan.end}")
         begun = time.monotonic()
         try:

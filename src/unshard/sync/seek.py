@@ -8,7 +8,7 @@ from unshard.errors import BinlogError
 from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.relay.gtids import gtids_before
-from unshard.sync.follow import Complete, Ddl, Log, Move, Prepare, Rows, Work, next_work
+from unshard.sync.follow import Complete, Log, LoggedDdl, Move, Prepare, TransactionRows, Work, next_work
 
 ONE_TRANSACTION = 1
 _MANY = 64 << 20
@@ -33,9 +33,9 @@ def seek(
     """
     at = Location(Position(file), before)
     while (work := next_work(log, at, written, ONE_TRANSACTION, source)) is not None:
-        if isinstance(work, Rows) and not all(holds(gtid, one) for one in work.extent.gtids):
+        if isinstance(work, TransactionRows) and not all(holds(gtid, one) for one in work.extent.gtids):
             return Location(work.begin, gtid)
-        if isinstance(work, Ddl) and work.statement.gtid and not holds(gtid, work.statement.gtid):
+        if isinstance(work, LoggedDdl) and work.statement.gtid and not holds(gtid, work.statement.gtid):
             return Location(work.begin, gtid)
         if isinstance(work, Prepare) and work.prepared.gtid and not holds(gtid, work.prepared.gtid):
             return Location(work.begin, gtid)

@@ -25,11 +25,11 @@ from typing import Any
 
 from unshard.config.task import ShardDrop
 from unshard.ddl.own_names import without_own_names
-from unshard.ddl.pieces import Piece
+from unshard.ddl.pieces import AlterOperation
 from unshard.ddl.prepare import RoutedDdl
 from unshard.ddl.rewrite import renames
 from unshard.ddl.same_structure import normal
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.ddl.without_columns import without_columns
 from unshard.errors import ShardError, Where
 from unshard.log import logger
@@ -40,7 +40,7 @@ from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.shard.sequence import DdlItem
-from unshard.sync.follow import Ddl
+from unshard.sync.follow import LoggedDdl
 from unshard.sync.group_ddl import item_payload
 from unshard.sync.groups import LOOK_SECONDS, ShardingGroups
 from unshard.sync.journal import Also, nothing
@@ -50,14 +50,14 @@ from unshard.sync.statement_plan import StatementPlan
 from unshard.sync.wanted import COORDINATED
 from unshard.target.shard_locks import load_keeper, own
 
-_TAKING = frozenset({Kind.DROP_TABLE, Kind.DROP_DATABASE, Kind.TRUNCATE_TABLE})
+_TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, StatementKind.TRUNCATE_TABLE})
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What is left to do of a statement: `pieces` as they are run and tracked; `meets` is the table that it holds."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[AlterOperation, ...]
     meets: TableName | None = None
 
 
@@ -68,7 +68,7 @@ class ShardedStatements:
     groups: ShardingGroups
     drop: ShardDrop
 
-    def share(self, found: Sequence[Piece], where: Where) -> Shared:
+    def share(self, found: Sequence[AlterOperation], where: Where) -> Shared:
         """What of the pieces is run at once. Raises ShardError SHARD-021, 022, 023."""
         pieces = tuple(self._at_once(piece, where) for piece in found)
         met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
@@ -79,17 +79,17 @@ class ShardedStatements:
             raise ShardError("SHARD-022", replace(where, table=", ".join(map(str, sorted(met)))), cause)
         return Shared(pieces, met.pop())
 
-    def _at_once(self, piece: Piece, where: Where) -> Piece:
+    def _at_once(self, piece: AlterOperation, where: Where) -> AlterOperation:
         ddl = piece.ddl
         if ddl.kind in _TAKING:
             return self._taken(piece, where)
-        if ddl.kind is Kind.CREATE_TABLE and piece.run:
+        if ddl.kind is StatementKind.CREATE_TABLE and piece.run:
             return self._created(piece, where)
         if any(renames(part) for part in piece.run):
             raise ShardError("SHARD-021", replace(where, table=str(ddl.tables[0])), ddl.text[:500])
         return piece
 
-    def _taken(self, piece: Piece, where: Where) -> Piece:
+    def _taken(self, piece: AlterOperation, where: Where) -> AlterOperation:
         if piece.run and self.drop == "stop":
             raise ShardError("SHARD-023", where, piece.ddl.text[:500])
         if piece.run:
@@ -97,7 +97,7 @@ class ShardedStatements:
             logger("sync", source=where.source or "").warning("left out on the target: shard-drop: ignore", **words)
         return replace(piece, run=())
 
-    def _created(self, piece: Piece, where: Where) -> Piece:
+    def _created(self, piece: AlterOperation, where: Where) -> AlterOperation:
         table = piece.ddl.tables[0]
         if piece.ddl.or_replace:
             raise ShardError("SHARD-021", replace(where, table=str(table)), piece.ddl.text[:500])
@@ -106,7 +106,12 @@ class ShardedStatements:
         return replace(piece, run=()) if there is not None else piece
 
     def meet(
-        self, table: TableName, statements: Sequence[RoutedDdl], work: Ddl, at: Location, copied: Location | None = None
+        self,
+        table: TableName,
+        statements: Sequence[RoutedDdl],
+        work: LoggedDdl,
+        at: Location,
+        copied: Location | None = None,
     ) -> Also:
         """The table is held behind the statement, which is `statements` on the target.
 

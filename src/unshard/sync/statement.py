@@ -16,11 +16,11 @@ from unshard.ddl.carry_out import carry_out
 from unshard.ddl.intent import Intent
 from unshard.ddl.marks import unmarked
 from unshard.ddl.online import Records
-from unshard.ddl.pieces import Piece, Rules
+from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, for_target, in_targets_words, upstream_names
 from unshard.ddl.scratch import drop_leftovers
-from unshard.ddl.statement import Kind
+from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes
 from unshard.errors import DdlError, Where
 from unshard.log import logger
@@ -29,7 +29,7 @@ from unshard.model.table import Table, TableName
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.sync.fills import refuse_unlike_fills
-from unshard.sync.follow import Ddl
+from unshard.sync.follow import LoggedDdl
 from unshard.sync.group_ddl import intent_for, operator_for
 from unshard.sync.journal import Also, Journal, nothing
 from unshard.sync.ledger import Account
@@ -41,7 +41,7 @@ from unshard.sync.sharded_statements import ShardedStatements, Shared
 from unshard.sync.statement_plan import StatementPlan
 from unshard.sync.tracked_tables import TrackedTables
 from unshard.sync.wanted import StatementReader, Wanted
-from unshard.target.operators import Op, Operator
+from unshard.target.operators import Operator, OperatorKind
 from unshard.target.receipts import OpenBatch
 from unshard.transform.event_filter import EventFilter
 
@@ -60,7 +60,7 @@ class Statements:
     source: str
     traits: SourceTraits
     tables: TrackedTables
-    rules: Rules
+    rules: StatementRules
     ownership: Ownership
     events: EventFilter = field(default_factory=lambda: EventFilter({}))
     touched: frozenset[TableName] = frozenset()
@@ -75,7 +75,7 @@ class Statements:
         drop_leftovers(connection, self.tables.tracker.place)
 
     def carry_out(
-        self, work: Ddl, at: Location, journal: Journal, *, unlocked: bool = False, again: OpenBatch | None = None
+        self, work: LoggedDdl, at: Location, journal: Journal, *, unlocked: bool = False, again: OpenBatch | None = None
     ) -> bool:
         """Do what the statement, or an operator for it, asks for; whether it moved the checkpoint.
 
@@ -100,7 +100,7 @@ class Statements:
             copied = self.tables.later_snapshot(ready.shared.meets, work.begin)
             also = self.sharded.meet(ready.shared.meets, ready.statements, work, at, copied)
         elif self.sharded is not None:
-            skipped = operator is not None and operator.op is Op.SKIP
+            skipped = operator is not None and operator.op is OperatorKind.SKIP
             left = self._reader.made(work, where) if skipped else None
             passing = Passing.of(ready.shared.pieces, changes, work, at, left)
             also = self.sharded.pass_by(passing)
@@ -115,7 +115,7 @@ class Statements:
         self._close(plan, journal, also)
         return True
 
-    def crossed(self, work: Ddl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
+    def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
         """The tables of a statement that lies between their snapshots, whose places are `after`. Changes nothing."""
         return self._reader.crossed(work, after)
 
@@ -163,7 +163,7 @@ class Statements:
         self._close(plan, journal, also)
 
     def _operated(
-        self, work: Ddl, where: Where, operator: Operator, journal: Journal, *, unlocked: bool
+        self, work: LoggedDdl, where: Where, operator: Operator, journal: Journal, *, unlocked: bool
     ) -> tuple[Wanted, _Ready]:
         """What an operator makes of a statement: what it gives is run first, and of itself nothing but for inject.
 
@@ -174,7 +174,7 @@ class Statements:
         own = Wanted()
         rules = replace(self.rules, marks=unmarked)
         try:
-            if operator.op is Op.INJECT:
+            if operator.op is OperatorKind.INJECT:
                 rules = self.rules
                 sharded = self.sharded is not None
                 own = self._reader.own(work, where, self.tables.after, unlocked=unlocked, sharded=sharded)
@@ -184,17 +184,19 @@ class Statements:
             found = (*(replace(piece, tracked=False) for piece in given), *own.found)
             return own, self._prepared(work, found, rules, journal)
         except DdlError as error:
-            if operator.op is Op.INJECT and (not own.found or error.code not in _UNTRACKED):
+            if operator.op is OperatorKind.INJECT and (not own.found or error.code not in _UNTRACKED):
                 raise
             failure = error
-        kept = own.found if operator.op is Op.INJECT else ()
+        kept = own.found if operator.op is OperatorKind.INJECT else ()
         prepared = self._prepared(work, (*given, *kept), rules, journal)
         note = f"the structure behind the statement could not be found out: {failure.code} {failure.cause}"
         log = logger("sync", source=self.source)
         log.warning("tracked by what an operator gives", position=str(work.begin), op=str(operator.op), note=note)
         return Wanted(note=note), prepared
 
-    def _prepared(self, work: Ddl, found: Sequence[Piece], rules: Rules, journal: Journal) -> _Ready:
+    def _prepared(
+        self, work: LoggedDdl, found: Sequence[AlterOperation], rules: StatementRules, journal: Journal
+    ) -> _Ready:
         if not found:
             return _Ready()
         shared = Shared(tuple(found))
@@ -211,13 +213,13 @@ class Statements:
         intent = journal.on_target(lambda c: plan_intent(c, place, statements, begin, end, names))
         return _Ready(changes, intent, shared)
 
-    def _upstream(self, found: Sequence[Piece], target: TableName) -> Table | None:
+    def _upstream(self, found: Sequence[AlterOperation], target: TableName) -> Table | None:
         """The first table of the pieces that is `target` there, as it is before them."""
         names = (name for piece in found for name in piece.ddl.tables)
         return next((self.tables.tracker.get(name) for name in names if self.rules.route(name) == target), None)
 
     def _pass(
-        self, work: Ddl, journal: Journal, online: Records, again: OpenBatch | None, also: Also | None = None
+        self, work: LoggedDdl, journal: Journal, online: Records, again: OpenBatch | None, also: Also | None = None
     ) -> bool:
         """Nothing is run. What changes for a ghost, a group or a structure, and an operator's use, is durable with it.
 
@@ -263,12 +265,12 @@ class Statements:
         self.touched = frozenset(changes)
         self.tables.apply(changes)
 
-    def _refuse_sharding(self, found: Sequence[Piece], journal: Journal) -> None:
+    def _refuse_sharding(self, found: Sequence[AlterOperation], journal: Journal) -> None:
         """Raises SyncError SYNC-011 or 074 where what is to be run would change tables of others, and does not wait."""
         if self.sharded is not None:
             return
         for ddl in (part for piece in found for part in piece.run):
-            if ddl.kind is Kind.DROP_DATABASE:
+            if ddl.kind is StatementKind.DROP_DATABASE:
                 journal.on_target(partial(refuse_shared_schema, ddl=ddl, names=self.tables.names, rules=self.rules))
             refuse_merged(ddl, self.tables.names, self.rules, self._is_merged)
 

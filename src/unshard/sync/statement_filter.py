@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unshard.config.event_names import Event
+from unshard.config.event_names import EventName
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
 from unshard.ddl.events import event_of
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import StructureOf
-from unshard.ddl.statement import Ddl, Kind, Skipped
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.errors import DdlError
 from unshard.log import logger
 from unshard.model.table import TableName
 from unshard.transform.event_filter import EventFilter, Verdict
 
-_BY_STRUCTURE = (Kind.ALTER_TABLE, Kind.DROP_INDEX)
+_BY_STRUCTURE = (StatementKind.ALTER_TABLE, StatementKind.DROP_INDEX)
 _NAMELESS = "no event"
 
 
@@ -60,13 +60,13 @@ def filtered_names(part: Ddl) -> tuple[TableName, ...]:
     return part.tables or (TableName(part.schema, ""),)
 
 
-def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> Event | None:
+def event_in(whole: Ddl, part: Ddl, structure: StructureOf) -> EventName | None:
     """The names of one operation. DM has none for a statement on a sequence, and a list that leaves out CREATE TABLE
     does not mean a temporary one: only patterns can leave them out."""
-    if part.kind in (Kind.SEQUENCE, Kind.TEMPORARY_TABLE):
+    if part.kind in (StatementKind.SEQUENCE, StatementKind.TEMPORARY_TABLE):
         return None
     before = structure(part.tables[0]) if part.kind in _BY_STRUCTURE else None
-    several = part.kind is Kind.ALTER_TABLE and len(alter_parts(whole)) > 1
+    several = part.kind is StatementKind.ALTER_TABLE and len(alter_parts(whole)) > 1
     return event_of(part, before, several=several)
 
 

@@ -11,7 +11,7 @@ from unshard.api.status import UnresolvedGroup
 from unshard.metrics import METRICS, Distribution, Histogram
 from unshard.model.position import Location
 from unshard.sync.lag import Lag, Sighting
-from unshard.sync.ledger import Account, Entry
+from unshard.sync.ledger import Account, RowCounts
 
 WINDOW_SECONDS = 5.0
 LONG_WINDOW_SECONDS = 60.0
@@ -31,7 +31,7 @@ class Unsynced:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingDdl:
     """A sharding DDL that waits: tables that have not met it, and since it was met first, by the source's clock."""
 
     unsynced: tuple[str, ...]
@@ -49,7 +49,7 @@ class FailOver:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncStatus:
+class SyncReading:
     """One reading. `lag_seconds` is None while it is unknown (`sync.lag`); `rows` counts applied changes.
 
     `table_lag` and `waiting` are by target table. `bytes` of the binlog and `transactions` count from the start of the
@@ -67,7 +67,7 @@ class SyncStatus:
     missing: int
     doing: str
     step_seconds: Mapping[str, float]
-    tables: Mapping[str, Entry]
+    tables: Mapping[str, RowCounts]
     safe_mode: str = ""
     skipped: Mapping[tuple[str, str], int] = field(default_factory=dict)
     transactions: int = 0
@@ -78,7 +78,7 @@ class SyncStatus:
     table_lag: Mapping[str, float | None] = field(default_factory=dict)
     batch_seconds: Distribution | None = None
     checkpoint_intervals: Distribution | None = None
-    waiting: Mapping[str, Waiting] = field(default_factory=dict)
+    waiting: Mapping[str, WaitingDdl] = field(default_factory=dict)
     groups: tuple[UnresolvedGroup, ...] = ()
     failovers: tuple[FailOver, ...] = ()
 
@@ -114,7 +114,7 @@ class Meter:
     safe_mode: str = ""
     groups: tuple[UnresolvedGroup, ...] = ()
     failovers: tuple[FailOver, ...] = ()
-    tables: dict[str, Entry] = field(default_factory=dict)
+    tables: dict[str, RowCounts] = field(default_factory=dict)
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     steps: dict[str, float] = field(default_factory=dict)
     transactions: int = 0
@@ -170,7 +170,7 @@ class Meter:
         with self._lock:
             self.skipped.update(account.skipped)
             for table, entry in total.items():
-                self.tables[table] = self.tables.get(table, Entry()) + entry
+                self.tables[table] = self.tables.get(table, RowCounts()) + entry
             rows = sum(entry.decoded for entry in total.values())
             self.rows += rows
             self.batches += 1
@@ -178,7 +178,7 @@ class Meter:
             self._lag.committed(commit_time)
             self._done(_Recent(now, rows, transactions, size))
 
-    def read(self, now: float, sighting: Sighting | None) -> SyncStatus:
+    def read(self, now: float, sighting: Sighting | None) -> SyncReading:
         """The figures at `now` (monotonic), with what the source said last of itself; None: it can't be asked."""
         with self._lock:
             self._lag.sighted(sighting)
@@ -188,7 +188,7 @@ class Meter:
             lag = None
             if self.location is not None:
                 lag = self._lag.read(self.location.position, now, behind=self.behind)
-            return SyncStatus(
+            return SyncReading(
                 location=self.location,
                 rows=self.rows,
                 rows_per_second=sum(one.rows for one in recent) / WINDOW_SECONDS,
@@ -218,13 +218,13 @@ class Meter:
         self.bytes += recent.bytes
         self._recent.append(recent)
 
-    def _waited(self, now: float) -> dict[str, Waiting]:
+    def _waited(self, now: float) -> dict[str, WaitingDdl]:
         """By the source's clock where it is known, which a restart does not begin anew."""
         clock = self._lag.clock(now)
         found = {}
         for table, (first, one) in self._waiting.items():
             seconds = max(0.0, clock - one.since) if clock is not None and one.since else now - first
-            found[table] = Waiting(one.tables, seconds, one.overdue)
+            found[table] = WaitingDdl(one.tables, seconds, one.overdue)
         return found
 
     def _table_lag(self, lag: float | None, now: float) -> dict[str, float | None]:

@@ -15,15 +15,15 @@ from threading import Condition, Lock
 
 from unshard.metrics.events import count_own
 from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import Report
-from unshard.target.gate import WAITED, Gate
+from unshard.sync.ledger import LedgerReport
+from unshard.target.gate import WAITED, RateLimiter
 
-RunBatch = Callable[[BatchPlan], list[Report]]
+RunBatch = Callable[[BatchPlan], list[LedgerReport]]
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TargetLimits:
     """What may be asked of a target. 0: no limit."""
 
     rows_per_second: float = 0
@@ -34,23 +34,23 @@ class Limits:
 class Throttle:
     """One target's, shared by the threads of all sources that write to it."""
 
-    limits: Limits
-    gate: Gate | None = None
-    _granted: list[Limits] = field(default_factory=list)
+    limits: TargetLimits
+    gate: RateLimiter | None = None
+    _granted: list[TargetLimits] = field(default_factory=list)
     _claimants: int = 0
     _changed: Condition = field(default_factory=Condition)
 
     def around(self, run: RunBatch) -> RunBatch:
         """`run`, which waits for its share of the limits and hands it on in the plan."""
 
-        def limited(plan: BatchPlan) -> list[Report]:
+        def limited(plan: BatchPlan) -> list[LedgerReport]:
             with self.share() as share:
                 return run(replace(_within(plan, share), gate=self.gate))
 
-        return run if self.limits == Limits() else limited
+        return run if self.limits == TargetLimits() else limited
 
     @contextmanager
-    def share(self) -> Iterator[Limits]:
+    def share(self) -> Iterator[TargetLimits]:
         """An even share of the limits, until the end of the block; waits while others hold too much of them."""
         with self._changed:
             self._claimants += 1
@@ -67,17 +67,17 @@ class Throttle:
                 self._claimants -= 1
                 self._changed.notify_all()
 
-    def _even(self) -> Limits:
+    def _even(self) -> TargetLimits:
         rows, connections = self.limits.rows_per_second, self.limits.connections
-        return Limits(rows / self._claimants, max(1, connections // self._claimants) if connections else 0)
+        return TargetLimits(rows / self._claimants, max(1, connections // self._claimants) if connections else 0)
 
-    def _fits(self, share: Limits) -> bool:
+    def _fits(self, share: TargetLimits) -> bool:
         rows = share.rows_per_second + sum(one.rows_per_second for one in self._granted)
         connections = share.connections + sum(one.connections for one in self._granted)
         return rows <= self.limits.rows_per_second * (1 + _ROUNDING) and connections <= self.limits.connections
 
 
-def _within(plan: BatchPlan, share: Limits) -> BatchPlan:
+def _within(plan: BatchPlan, share: TargetLimits) -> BatchPlan:
     """The same batch, and the same chunks, by fewer tasks where there are fewer connections than those."""
     limited = replace(plan, rows_per_second=share.rows_per_second, connections=share.connections)
     if share.connections:

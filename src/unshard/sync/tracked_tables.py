@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.ddl.tracker import Changes, SchemaTracker
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
@@ -24,7 +24,7 @@ class TrackedTables:
 
     source: str
     tracker: SchemaTracker
-    rules: Rules
+    rules: StatementRules
     upstream: frozenset[TableName] = frozenset()
     after: dict[TableName, Position] = field(default_factory=dict)
     absent: frozenset[TableName] = frozenset()

@@ -26,11 +26,11 @@ from unshard.sync.batch import BatchPlan
 from unshard.sync.clash import held_clash
 from unshard.sync.copied import copied_ddl
 from unshard.sync.crossings import crossed
-from unshard.sync.failover import ANY, IDLE_SECONDS, Names, needed_by, translate
-from unshard.sync.follow import Complete, Ddl, Move, Prepare, Relay, Rows, Work, Written, next_work
+from unshard.sync.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
+from unshard.sync.follow import Complete, LoggedDdl, Move, Prepare, Relay, TransactionRows, Work, WrittenLog, next_work
 from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
 from unshard.sync.journal import Journal, nothing
-from unshard.sync.ledger import Report
+from unshard.sync.ledger import LedgerReport
 from unshard.sync.moved import MovedRows
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
 from unshard.sync.plan import Planner
@@ -60,7 +60,7 @@ class SyncUnit:
     rules: TableRules
     statements: Statements
     relay: Relay
-    run_batch: Callable[[BatchPlan], list[Report]]
+    run_batch: Callable[[BatchPlan], list[LedgerReport]]
     newest: Callable[[], Location]
     flush_seconds: float
     delivery: Delivery = field(default_factory=Delivery)
@@ -75,7 +75,7 @@ class SyncUnit:
     _upstream: str | None = None
     _crossing: bool = False
     _shown: float = 0.0
-    _read: Written = field(init=False)
+    _read: WrittenLog = field(init=False)
 
     def __post_init__(self) -> None:
         self._standing = Standing(
@@ -122,7 +122,7 @@ class SyncUnit:
         """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
         self.statements.ownership.announce(self.statements.tables.names)
 
-    def _run_batch(self, plan: BatchPlan) -> list[Report]:
+    def _run_batch(self, plan: BatchPlan) -> list[LedgerReport]:
         try:
             return self.run_batch(plan)
         except UnshardError as error:
@@ -218,7 +218,7 @@ class SyncUnit:
         held = self.groups.keeper.unresolved if self.groups is not None else ()
         checkpoint = self.journal.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
-        names = Names(checkpoint, self._batches.prepared.known, held)
+        names = RecordedNames(checkpoint, self._batches.prepared.known, held)
         there = translate(names, before, self.relay, self.source, stop)
         if there is None:
             return
@@ -289,11 +289,11 @@ class SyncUnit:
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
         if not isinstance(work, Move):
-            self._place, self._sure = work.begin, not isinstance(work, Rows) or work.extent.transactions == 1
+            self._place, self._sure = work.begin, not isinstance(work, TransactionRows) or work.extent.transactions == 1
         match work:
-            case Rows():
+            case TransactionRows():
                 self._batches.apply(work)
-            case Ddl():
+            case LoggedDdl():
                 self.meter.doing = "statement"
                 self._state(work)
             case Move(end):
@@ -306,7 +306,7 @@ class SyncUnit:
                 self.meter.doing = "XA"
                 self._batches.complete(work, self._read.log)
 
-    def _state(self, work: Ddl) -> None:
+    def _state(self, work: LoggedDdl) -> None:
         standing = self._standing
         self.meter.doing = "statement"
         if not self.delivery.exactly_once:

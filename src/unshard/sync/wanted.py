@@ -9,21 +9,20 @@ from functools import partial
 from unshard.ddl.given import given_pieces, parse_given
 from unshard.ddl.online import Records
 from unshard.ddl.parse import classify
-from unshard.ddl.pieces import Piece, Rules, pieces
-from unshard.ddl.statement import Ddl as Parsed
-from unshard.ddl.statement import Kind, Skipped
+from unshard.ddl.pieces import AlterOperation, StatementRules, pieces
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import DdlError, SyncError, Where
 from unshard.log import logger
 from unshard.model.position import Position
 from unshard.model.table import TableName
 from unshard.sync.crossings import across, concerned
-from unshard.sync.follow import Ddl
+from unshard.sync.follow import LoggedDdl
 from unshard.sync.logged import SourceTraits, logged_context
 from unshard.sync.statement_filter import classify_logged, judge_and_log
 from unshard.transform.event_filter import EventFilter
 
-COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
+COORDINATED = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX})
 """Statements of merged tables that are brought together."""
 
 
@@ -31,7 +30,7 @@ COORDINATED = frozenset({Kind.ALTER_TABLE, Kind.CREATE_INDEX, Kind.DROP_INDEX})
 class Wanted:
     """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
 
-    found: tuple[Piece, ...] = ()
+    found: tuple[AlterOperation, ...] = ()
     online: Records = field(default_factory=dict)
     note: str = ""
 
@@ -43,10 +42,10 @@ class StatementReader:
     source: str
     traits: SourceTraits
     tracker: SchemaTracker
-    rules: Rules
+    rules: StatementRules
     events: EventFilter
 
-    def given(self, text: str, work: Ddl, where: Where) -> tuple[Piece, ...]:
+    def given(self, text: str, work: LoggedDdl, where: Where) -> tuple[AlterOperation, ...]:
         """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
 
         Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema, DDL-033 where that list keeps it out.
@@ -54,27 +53,31 @@ class StatementReader:
         context = replace(logged_context(work.statement, self.traits, where), schema="")
         return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
 
-    def followed(self, work: Ddl, where: Where, rules: Rules) -> Wanted:
+    def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> Wanted:
         """The statement as it is tracked, with nothing of it to run."""
         parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
-        if isinstance(parsed, Skipped) or parsed.kind is Kind.TEMPORARY_TABLE or self.tracker.without_effect(parsed):
+        if (
+            isinstance(parsed, Skipped)
+            or parsed.kind is StatementKind.TEMPORARY_TABLE
+            or self.tracker.without_effect(parsed)
+        ):
             return Wanted()
         found = pieces(parsed, rules, self.tracker.get)
         return Wanted(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
 
-    def made(self, work: Ddl, where: Where) -> TableName | None:
+    def made(self, work: LoggedDdl, where: Where) -> TableName | None:
         """The table that the statement creates upstream, if it is one that is followed; None where it can't be read."""
         try:
             parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
         except DdlError:
             return None
-        if isinstance(parsed, Skipped) or parsed.kind is not Kind.CREATE_TABLE:
+        if isinstance(parsed, Skipped) or parsed.kind is not StatementKind.CREATE_TABLE:
             return None
         return parsed.tables[0] if self.rules.allows(parsed.tables[0]) else None
 
     def own(
         self,
-        work: Ddl,
+        work: LoggedDdl,
         where: Where,
         after: Mapping[TableName, Position],
         *,
@@ -91,7 +94,7 @@ class StatementReader:
         if isinstance(parsed, Skipped):
             logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
             return Wanted()
-        if work.statement.query.error_code and parsed.kind is not Kind.DROP_TABLE:
+        if work.statement.query.error_code and parsed.kind is not StatementKind.DROP_TABLE:
             values = {"number": work.statement.query.error_code}
             raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
         own = concerned(parsed, self.rules.online, self.rules.allows)
@@ -112,7 +115,7 @@ class StatementReader:
         found = pieces(parsed, rules, self.tracker.get)
         return Wanted(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
 
-    def crossed(self, work: Ddl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
+    def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
         """The tables of the statement where it lies between their snapshots; none where it can't be read."""
         where = Where(source=self.source, position=str(work.begin))
         try:
@@ -132,25 +135,27 @@ class StatementReader:
             name for name in self.tracker.names if name.table and name.schema == schema and after.get(name, at) > at
         )
 
-    def _without(self, parsed: Parsed, kept: frozenset[TableName]) -> Wanted:
+    def _without(self, parsed: Ddl, kept: frozenset[TableName]) -> Wanted:
         """A statement on a schema of which some tables were copied later: the others go where it drops them."""
         judged = judge_and_log(self.events, parsed, parsed, self.tracker.get)
-        if judged is not None or not (parsed.kind is Kind.DROP_DATABASE or parsed.or_replace):
+        if judged is not None or not (parsed.kind is StatementKind.DROP_DATABASE or parsed.or_replace):
             return Wanted()
         names = sorted(name for name in self.tracker.names if name.table and name.schema == parsed.schema)
         dropped = [classify(f"DROP TABLE {name.quoted}", parsed.context) for name in names if name not in kept]
         found = (
-            piece for one in dropped if isinstance(one, Parsed) for piece in pieces(one, self.rules, self.tracker.get)
+            piece for one in dropped if isinstance(one, Ddl) for piece in pieces(one, self.rules, self.tracker.get)
         )
         return Wanted(tuple(found))
 
-    def _met_in_copy(self, parsed: Parsed) -> tuple[Piece, ...]:
+    def _met_in_copy(self, parsed: Ddl) -> tuple[AlterOperation, ...]:
         rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
         found = pieces(parsed, rules, self.tracker.get)
         return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
 
-    def _refuse_during_dump(self, ddl: Parsed, where: Where) -> None:
-        if ddl.kind in (Kind.TRUNCATE_TABLE, Kind.TEMPORARY_TABLE) or self.tracker.without_effect(ddl):
+    def _refuse_during_dump(self, ddl: Ddl, where: Where) -> None:
+        if ddl.kind in (StatementKind.TRUNCATE_TABLE, StatementKind.TEMPORARY_TABLE) or self.tracker.without_effect(
+            ddl
+        ):
             return
         for name in ddl.tables:
             if self.tracker.knows(name) and self.rules.allows(name):

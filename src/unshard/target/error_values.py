@@ -34,7 +34,7 @@ no column has a comma before it: neither is found.
 """
 
 
-class Answer(NamedTuple):
+class ServerAnswer(NamedTuple):
     """What the server says of a text: rows found and warnings, of all of its statements; `info` (mysql_info) of the
     last."""
 
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     warnings: int
 
 
-def query(connection: Any, sql: bytes) -> Answer:
+def query(connection: Any, sql: bytes) -> ServerAnswer:
     """Run one text of one or more statements."""
     connection.query(sql)
     found, warnings = int(connection.affected_rows()), int(connection.warning_count())
@@ -51,7 +51,7 @@ def query(connection: Any, sql: bytes) -> Answer:
         found += int(connection.affected_rows())
         warnings += int(connection.warning_count())
     info = connection.info() or b""
-    return Answer(found, info if isinstance(info, bytes) else info.encode(), warnings)
+    return ServerAnswer(found, info if isinstance(info, bytes) else info.encode(), warnings)
 
 
 def changed_value(connection: Any) -> str:
@@ -66,7 +66,7 @@ def changed_value(connection: Any) -> str:
     return next(changed, untold if len(listed) < count else "")
 
 
-def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> Answer | None:
+def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> ServerAnswer | None:
     """`query` of one statement in which an empty text for one of the columns `enums` is their error value.
 
     None where the server would change any other value: the caller rolls its transaction back. Called within one.

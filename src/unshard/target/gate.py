@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS {name} (
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RateLimiter:
     """What one task may ask of its target, 0 for no limit. Times in the target are microseconds since 1970."""
 
     schema: str

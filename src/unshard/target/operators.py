@@ -24,7 +24,7 @@ from unshard.target.meta import MetaTables
 _COLUMNS = "number, source, op, binlog_name, binlog_pos, sqls, state, given_by, given_time, settled_time, note"
 
 
-class Op(StrEnum):
+class OperatorKind(StrEnum):
     """What is done with a place; `number` is DM's."""
 
     SKIP = "skip"
@@ -42,7 +42,7 @@ class Operator:
 
     number: int
     source: str
-    op: Op
+    op: OperatorKind
     position: Position
     sqls: tuple[str, ...] = ()
     state: str = "pending"
@@ -76,7 +76,7 @@ def load_operators(connection: Any, meta: MetaTables, source: str, *, every: boo
 
 
 def give(
-    connection: Any, meta: MetaTables, source: str, op: Op, position: Position, sqls: Sequence[str], by: str
+    connection: Any, meta: MetaTables, source: str, op: OperatorKind, position: Position, sqls: Sequence[str], by: str
 ) -> None:
     """Write an operator; one that is pending for the same position is taken back. One transaction."""
     with connection.cursor() as cursor:
@@ -122,7 +122,7 @@ def _operator(row: Sequence[Any]) -> Operator:
     return Operator(
         int(number),
         source,
-        Op(op),
+        OperatorKind(op),
         Position(file, int(offset)),
         tuple(json.loads(sqls)),
         state,

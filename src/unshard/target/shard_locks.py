@@ -24,7 +24,7 @@ Change = Callable[[LockKeeper], LockKeeper]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LockAnswer:
     """What a source does about the DDL that it has reported, and the locks that tell so; None: it has reported none.
 
     `mismatch`: both lists under each other, else empty.
@@ -90,7 +90,7 @@ def join(cursor: Any, meta: MetaTables, source: str, target: TableName, ddls: tu
     change(cursor, meta, target, lambda keeper: keeper.join(source, ddls, time))
 
 
-def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Answer]:
+def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, LockAnswer]:
     """What the source does about each DDL that is ahead of it, by target."""
     with connection.cursor() as cursor:
         found = _load(cursor, meta, _hold(cursor, meta, ""), " WHERE locks > 0")
@@ -100,7 +100,7 @@ def look(connection: Any, meta: MetaTables, source: str) -> dict[TableName, Answ
         if lock is not None:
             outcome = keeper.outcome(source)
             mismatch = lock.mismatch(source) if outcome is Outcome.MISMATCH else ""
-            answers[keeper.target] = Answer(outcome, keeper, mismatch)
+            answers[keeper.target] = LockAnswer(outcome, keeper, mismatch)
     return answers
 
 

@@ -64,7 +64,7 @@ class _Receipt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ServerSession:
     """One line of the processlist. `seconds`: in what it does now; for a silent one, since its last statement."""
 
     id: int
@@ -175,14 +175,16 @@ def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]]
     return found, not refused
 
 
-def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, Session]:
+def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, ServerSession]:
     """Those of them that this account may see."""
     listed = ", ".join(str(int(one)) for one in ids)
     asked = (
         f"SELECT ID, USER, HOST, COMMAND, TIME, STATE, INFO FROM information_schema.PROCESSLIST WHERE ID IN ({listed})"
     )
     return {
-        int(id): Session(int(id), f"{user}@{host}", str(command), int(seconds or 0), str(state or ""), _shape(info))
+        int(id): ServerSession(
+            int(id), f"{user}@{host}", str(command), int(seconds or 0), str(state or ""), _shape(info)
+        )
         for id, user, host, command, seconds, state, info in rows(connection, asked)
     }
 
@@ -192,7 +194,7 @@ def _shape(statement: Any) -> str:
     return " ".join(_VALUES.split(str(statement or ""), maxsplit=1)[0].split())[:_STATEMENT_LENGTH]
 
 
-def _in_transactions(connection: Any, own: Collection[int]) -> list[Session]:
+def _in_transactions(connection: Any, own: Collection[int]) -> list[ServerSession]:
     """Others that are in a transaction; none where this account may not see them."""
     try:
         found = rows(connection, f"SELECT trx_mysql_thread_id FROM {_TRX}")
@@ -204,7 +206,7 @@ def _in_transactions(connection: Any, own: Collection[int]) -> list[Session]:
     return list(_sessions(connection, others).values()) if others else []
 
 
-def _held(holder: int, waiters: list[int], sessions: dict[int, Session], ours: str) -> str:
+def _held(holder: int, waiters: list[int], sessions: dict[int, ServerSession], ours: str) -> str:
     """One holder and who waits for it, in words."""
     listed = ", ".join(map(str, waiters))
     longest = max((sessions[one].seconds for one in waiters if one in sessions), default=0)
@@ -221,14 +223,14 @@ def _held(holder: int, waiters: list[int], sessions: dict[int, Session], ours: s
     return f"{head} ({_what(who)}): have it commit, or `KILL {holder}` in the target"
 
 
-def _what(session: Session) -> str:
+def _what(session: ServerSession) -> str:
     """Who it is and what it does."""
     if session.command == "Sleep":
         return f"{session.account}, silent for {session.seconds} s in an open transaction"
     return f"{session.account}, {session.command} for {session.seconds} s: {session.statement}"
 
 
-def _in_use(session: Session, others: list[Session]) -> str:
+def _in_use(session: ServerSession, others: list[ServerSession]) -> str:
     """A statement of ours that waits until nobody has the table in use any more, where it can't be told who has."""
     head = f"connection {session.id} of the target, ours, waits for {session.seconds} s for a metadata lock: "
     told = f"{head}{session.statement} goes on when no transaction has the table in use"
@@ -236,7 +238,7 @@ def _in_use(session: Session, others: list[Session]) -> str:
     return f"{told}; open now: {listed}; `KILL` ends one" if listed else f"{told}; SHOW PROCESSLIST there tells who"
 
 
-def _unseen(session: Session) -> str:
+def _unseen(session: ServerSession) -> str:
     return (
         f"connection {session.id} of the target, ours, has been at {session.statement} for {session.seconds} s."
         " Whether it waits for a lock, and whose, can't be seen: GRANT PROCESS, and in MySQL 8 SELECT ON"

@@ -21,7 +21,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.flavour import current_location, identify
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
-from unshard.sync.batch import Shape, TablePlan
+from unshard.sync.batch import BatchShape, TablePlan
 from unshard.sync.encode import encode
 from unshard.sync.merge import merge
 from unshard.sync.tables import plan_target
@@ -123,7 +123,7 @@ def write(server: ThrowawayServer, changes: Sequence[tuple[Table, pa.RecordBatch
             plan = TablePlan(table, plan_target(table, target, Where()))
             encoded, _ = encode(plan, images, 4, None)
             ready = pa.Table.from_batches([encoded], ENCODED_SCHEMA)
-            for chunk in merge(ready, {plan.target.id: plan.target}, Shape(4, 1000)):
+            for chunk in merge(ready, {plan.target.id: plan.target}, BatchShape(4, 1000)):
                 for statement in chunk.statements:
                     try:
                         connection.query(statement.sql)

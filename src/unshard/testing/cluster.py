@@ -41,7 +41,7 @@ _SERVES = re.compile(r'"listening"\] \[address=\S+?:(\d+)\].*serves at', re.DOTA
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CommandOutput:
     """What a command printed, and its exit code."""
 
     exit_code: int
@@ -49,7 +49,7 @@ class Told:
     stderr: str
 
 
-class Member:
+class ClusterMember:
     """One process of the cluster, which can be killed, frozen and started again. Its lines are in `log`."""
 
     def __init__(self, name: str, folder: Path, words: Callable[[], Sequence[str]]) -> None:
@@ -124,7 +124,7 @@ class Member:
             self._process = None
 
 
-class Gate(FaultProxy):
+class MasterGate(FaultProxy):
     """The proxy before a master; `barred` are processes whose connections are not let in."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ def _ports(pid: int) -> set[int]:
     return {int(one[1].partition(":")[2], 16) for one in fields if f"socket:[{one[9]}]" in links}
 
 
-class Cluster:
+class ThrowawayCluster:
     """`store` is a SQLAlchemy-like URL that all masters share. As a context: all started, all ended.
 
     Args:
@@ -177,8 +177,8 @@ class Cluster:
         self._keys, self._of_master, self._of_worker = dict(keys or {}), dict(master or {}), dict(worker or {})
         self._stack = ExitStack()
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self.asked_first: Member | None = None
-        self.gates = [Gate() for _ in range(masters)]
+        self.asked_first: ClusterMember | None = None
+        self.gates = [MasterGate() for _ in range(masters)]
         for gate in self.gates:
             self._stack.callback(gate.close)
         self.masters = [self._member(f"m{number + 1}", self._master_words(number)) for number in range(masters)]
@@ -210,10 +210,10 @@ class Cluster:
         self.masters[number].start()
         self.gates[number].lead_to("127.0.0.1", self.masters[number].port)
 
-    def worker(self, name: str) -> Member:
+    def worker(self, name: str) -> ClusterMember:
         return next(one for one in self.workers if one.name == name)
 
-    def leader(self) -> Member:
+    def leader(self) -> ClusterMember:
         """The master that leads, once one does."""
         deadline = time.monotonic() + BOOT_SECONDS
         while not (name := self.leads()):
@@ -234,7 +234,7 @@ class Cluster:
         ways = sorted(zip(self.masters, self.gates, strict=True), key=lambda way: way[0] is not self.asked_first)
         return ",".join(f"127.0.0.1:{gate.port}" for _, gate in ways)
 
-    def told(self, *words: str, given: str = "", token: str = "") -> Told:
+    def told(self, *words: str, given: str = "", token: str = "") -> CommandOutput:
         """What `unshard ctl …` prints and ends by; `given` is piped into it."""
         own = {"UNSHARD_MASTER_ADDR": self.addresses, "UNSHARD_TOKEN": token or self._token}
         deadline = time.monotonic() + BOOT_SECONDS
@@ -249,7 +249,7 @@ class Cluster:
                 check=False,
             )
             if _UNASKED not in done.stdout + done.stderr or time.monotonic() > deadline:
-                return Told(done.returncode, done.stdout, done.stderr)
+                return CommandOutput(done.returncode, done.stdout, done.stderr)
 
     def asked(self, request: Request) -> Any:
         """The answer that `ctl` would print, for what is looked at again and again: `ctl` is a process each time.
@@ -277,13 +277,13 @@ class Cluster:
         )
         return json.loads(done.stdout)
 
-    def cut_off(self, worker: Member) -> None:
+    def cut_off(self, worker: ClusterMember) -> None:
         """No master hears the worker any more, until `let_in`."""
         for gate in self.gates:
             gate.barred |= {worker.pid}
             gate.cut()
 
-    def let_in(self, worker: Member) -> None:
+    def let_in(self, worker: ClusterMember) -> None:
         for gate in self.gates:
             gate.barred -= {worker.pid}
 
@@ -301,7 +301,7 @@ class Cluster:
 
     def close(self) -> None:
         with ThreadPoolExecutor() as threads:
-            list(threads.map(Member.kill, [*self.workers, *self.masters]))
+            list(threads.map(ClusterMember.kill, [*self.workers, *self.masters]))
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -317,8 +317,8 @@ class Cluster:
     ) -> None:
         self.close()
 
-    def _member(self, name: str, words: Callable[[], Sequence[str]]) -> Member:
-        return Member(name, self.folder / name, words)
+    def _member(self, name: str, words: Callable[[], Sequence[str]]) -> ClusterMember:
+        return ClusterMember(name, self.folder / name, words)
 
     def _master_words(self, number: int) -> Callable[[], Sequence[str]]:
         own = {

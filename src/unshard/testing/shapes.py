@@ -15,7 +15,7 @@ _MEMBERS = ("new", "paid", "sent", "it's")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """One kind of table.
 
     `columns` are those that a row is written with, the key column `id` first where `keyed`; `values` makes the
@@ -120,7 +120,7 @@ _TYPES_COLUMNS = (
 )
 _TYPES_NAMES = tuple(column.split()[0] for column in _TYPES_COLUMNS)
 
-SYSBENCH = Shape(
+SYSBENCH = TableShape(
     "sysbench",
     "(id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '',"
     " pad CHAR(60) NOT NULL DEFAULT '', KEY k_1 (k))",
@@ -128,14 +128,14 @@ SYSBENCH = Shape(
     ("k", "c", "pad"),
     _sysbench,
 )
-TYPES = Shape(
+TYPES = TableShape(
     "types",
     f"(id BIGINT NOT NULL PRIMARY KEY, {', '.join(_TYPES_COLUMNS)})",
     ("id", *_TYPES_NAMES),
     _TYPES_NAMES,
     _types,
 )
-SEVERAL_UNIQUE = Shape(
+SEVERAL_UNIQUE = TableShape(
     "several_unique",
     "(id BIGINT NOT NULL PRIMARY KEY, n INT NOT NULL, code VARCHAR(20), note VARCHAR(40),"
     " UNIQUE KEY n_1 (n), UNIQUE KEY code_1 (code))",
@@ -144,6 +144,6 @@ SEVERAL_UNIQUE = Shape(
     _several_unique,
     scarce=True,
 )
-NO_KEY = Shape("no_key", "(k INT NOT NULL, note VARCHAR(20))", ("k", "note"), ("note",), _no_key, keyed=False)
+NO_KEY = TableShape("no_key", "(k INT NOT NULL, note VARCHAR(20))", ("k", "note"), ("note",), _no_key, keyed=False)
 
-SHAPES: dict[str, Shape] = {shape.name: shape for shape in (SYSBENCH, TYPES, SEVERAL_UNIQUE, NO_KEY)}
+SHAPES: dict[str, TableShape] = {shape.name: shape for shape in (SYSBENCH, TYPES, SEVERAL_UNIQUE, NO_KEY)}

@@ -17,7 +17,7 @@ from typing import Any
 import MySQLdb
 
 from unshard.model.table import TableName
-from unshard.testing.shapes import SYSBENCH, Shape
+from unshard.testing.shapes import SYSBENCH, TableShape
 from unshard.testing.throwaway import ThrowawayServer
 
 DUPLICATE = 1062
@@ -34,7 +34,7 @@ class WorkPlan:
     """
 
     schema: str
-    shape: Shape = SYSBENCH
+    shape: TableShape = SYSBENCH
     schemas: int = 1
     tables: int = 2
     table: str = "table"

@@ -31,14 +31,14 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RulePatterns:
     """The compiled patterns of one section's rules: (name, schema pattern, table pattern or None)."""
 
     section: str
     rules: tuple[tuple[str, Pattern, Pattern | None], ...]
 
     @classmethod
-    def compile(cls, section: str, rules: Mapping[str, PatternRule], case_sensitive: bool) -> Choice:
+    def compile(cls, section: str, rules: Mapping[str, PatternRule], case_sensitive: bool) -> RulePatterns:
         """Raises ValueError on a malformed pattern; those of a loaded task are well formed."""
         compiled = []
         for name, rule in rules.items():

@@ -30,7 +30,7 @@ from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import CHARACTERS, INTEGERS
-from unshard.transform.choice import Choice, Chosen
+from unshard.transform.choice import Chosen, RulePatterns
 
 _TOP = 63  # the bit below which parts are laid, leaving the sign
 _INSTANCE_BITS, _SCHEMA_BITS, _TABLE_BITS = 4, 7, 8
@@ -116,7 +116,7 @@ class ColumnMapper:
         """`rules` by name, as `SubtaskConfig.column_mappings`."""
         self._rules = dict(rules)
         self._case_sensitive = case_sensitive
-        self._choice = Choice.compile("column-mappings", self._rules, case_sensitive)
+        self._choice = RulePatterns.compile("column-mappings", self._rules, case_sensitive)
 
     def mapping_for(self, name: TableName) -> ColumnMapping | None:
         """The mapping of a source table (its name before routing), or None.

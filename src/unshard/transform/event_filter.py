@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from unshard.config.event_names import ROW_EVENTS, Event, matches
+from unshard.config.event_names import ROW_EVENTS, EventName, matches
 from unshard.config.pattern_syntax import REGEX_MARK, fold, parse_wildcard
 from unshard.config.rules import FilterRule
 from unshard.model.change import Op
@@ -35,7 +35,7 @@ _IMAGES: Mapping[str, tuple[Op, ...]] = {
     "update": (Op.UPDATE_BEFORE, Op.UPDATE_AFTER),
     "delete": (Op.DELETE,),
 }
-_ROWS = tuple(Event(name) for name in ROW_EVENTS)
+_ROWS = tuple(EventName(name) for name in ROW_EVENTS)
 _Key = tuple[tuple[int, int], ...]
 
 
@@ -90,7 +90,7 @@ class _Rule:
     def is_for(self, name: TableName) -> bool:
         return self.schema.matches(name.schema) and (self.table is None or self.table.matches(name.table))
 
-    def verdict(self, event: Event | None, sql: str) -> Verdict | None:
+    def verdict(self, event: EventName | None, sql: str) -> Verdict | None:
         """What comes of the rule's action where it is taken: for `Do` that is leaving out what doesn't match."""
         wanted = self.rule.action != "Do"
         if event is not None and matches(self.rule.events, event) == wanted:
@@ -125,7 +125,7 @@ class EventFilter:
         ordered = sorted(seen, key=lambda patterns: (patterns[1] != "", *keys[patterns]))
         self._rules = tuple(_Rule.compile(*seen[patterns], case_sensitive) for patterns in ordered)
 
-    def judge(self, name: TableName, event: Event | None, sql: str = "") -> Verdict | None:
+    def judge(self, name: TableName, event: EventName | None, sql: str = "") -> Verdict | None:
         """What the rules say of an event; None: it is taken.
 
         `name` has an empty table for a statement on a schema. `event` is None, and `name` empty, for a statement that

@@ -17,16 +17,16 @@ from typing import NamedTuple
 from unshard.model.table import TableName
 
 
-class Part(StrEnum):
+class OnlineTablePart(StrEnum):
     REAL = "real"
     GHOST = "ghost"
     TRASH = "trash"
 
 
-class Told(NamedTuple):
+class TableClassification(NamedTuple):
     """What a table is, the real table that it belongs to (itself for a real one), and the rule that tells it."""
 
-    part: Part
+    part: OnlineTablePart
     table: TableName
     rule: str = ""
 
@@ -43,16 +43,16 @@ class OnlineTables:
         """Of regular expressions with one capture group each, as a loaded task has them."""
         return cls(tuple(map(re.compile, ghosts)), tuple(map(re.compile, trash)))
 
-    def told(self, name: TableName) -> Told:
+    def told(self, name: TableName) -> TableClassification:
         """By the first rule that matches, ghosts before trash."""
         for part, key, rules in (
-            (Part.GHOST, "shadow-table-rules", self.ghosts),
-            (Part.TRASH, "trash-table-rules", self.trash),
+            (OnlineTablePart.GHOST, "shadow-table-rules", self.ghosts),
+            (OnlineTablePart.TRASH, "trash-table-rules", self.trash),
         ):
             for place, rule in enumerate(rules):
                 if found := rule.search(name.table):
-                    return Told(part, TableName(name.schema, found[1]), f"{key}[{place}]")
-        return Told(Part.REAL, name)
+                    return TableClassification(part, TableName(name.schema, found[1]), f"{key}[{place}]")
+        return TableClassification(OnlineTablePart.REAL, name)
 
     def is_real(self, name: TableName) -> bool:
-        return self.told(name).part is Part.REAL
+        return self.told(name).part is OnlineTablePart.REAL

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import TableName
-from unshard.transform.choice import Choice, Chosen
+from unshard.transform.choice import Chosen, RulePatterns
 from unshard.transform.extract import Extracted
 
 
@@ -20,7 +20,7 @@ class Router:
     def __init__(self, rules: Mapping[str, RouteRule], case_sensitive: bool = False) -> None:
         """`rules` by name, as `SubtaskConfig.routes`."""
         self._rules = dict(rules)
-        self._choice = Choice.compile("routes", self._rules, case_sensitive)
+        self._choice = RulePatterns.compile("routes", self._rules, case_sensitive)
 
     def route(self, name: TableName) -> TableName:
         """The target's name of a source table; itself where no rule is for it.

@@ -18,7 +18,7 @@ from unshard.metrics.process import own_version, process_samples
 from unshard.web.guard import GuardedRoute, needs
 
 
-class LogLevel(BaseModel):
+class LogLevelName(BaseModel):
     """`debug`, `info`, `warn` or `error`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -51,16 +51,16 @@ def observing(samples: Callable[[], Iterable[Sample]], own: Mapping[str, Any]) -
 
     @router.get("/log-level")
     @needs(Role.VIEWER)
-    def log_level() -> LogLevel:
+    def log_level() -> LogLevelName:
         """The level of the log now."""
-        return LogLevel(level=log.level())
+        return LogLevelName(level=log.level())
 
     @router.put("/log-level")
     @needs(Role.ADMIN)
-    def set_log_level(wanted: LogLevel) -> LogLevel:
+    def set_log_level(wanted: LogLevelName) -> LogLevelName:
         """Change the level of the log, until the process ends."""
         change_level(wanted.level)
-        return LogLevel(level=log.level())
+        return LogLevelName(level=log.level())
 
     return router
 

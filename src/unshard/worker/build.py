@@ -36,7 +36,7 @@ from unshard.spark.jobs import run_tasks
 from unshard.spark.session import Session
 from unshard.spark.session import slots as slots_of
 from unshard.spark.tags import interrupt
-from unshard.sync.batch import Shape
+from unshard.sync.batch import BatchShape
 from unshard.sync.flow import LARGEST_BYTES
 from unshard.sync.groups import ShardingGroups
 from unshard.sync.journal import Journal
@@ -46,10 +46,10 @@ from unshard.sync.safe_mode import Delivery
 from unshard.sync.sharded_statements import ShardedStatements
 from unshard.sync.statement import Statements
 from unshard.sync.tables import TableRules, TargetTables
-from unshard.sync.throttle import Limits, Throttle
+from unshard.sync.throttle import TargetLimits, Throttle
 from unshard.sync.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
-from unshard.target.gate import Gate
+from unshard.target.gate import RateLimiter
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Order
 from unshard.transform.column_mapping import ColumnMapper
@@ -59,7 +59,7 @@ from unshard.transform.source_rules import SourceRules
 from unshard.transform.taken import allow_list, dumped
 from unshard.worker.known_tables import check_filters, check_rules, statement_rules
 from unshard.worker.source_traits import read_traits
-from unshard.worker.start import Beginning
+from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
 from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import TargetWatch, UpstreamWatch
@@ -84,8 +84,8 @@ def build_subtask(
 
 
 def _throttle(config: SubtaskConfig) -> Throttle:
-    limits = Limits(config.target.max_rows_per_second, config.target.max_connections)
-    return Throttle(limits, _gate(config) if limits != Limits() else None)
+    limits = TargetLimits(config.target.max_rows_per_second, config.target.max_connections)
+    return Throttle(limits, _gate(config) if limits != TargetLimits() else None)
 
 
 def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order: Order | None) -> Subtask:
@@ -129,9 +129,9 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
     )
 
 
-def beginning_of(config: SubtaskConfig) -> Beginning:
+def beginning_of(config: SubtaskConfig) -> StartPoint:
     """Where the subtask stands, on both servers and on disk; asks nobody yet."""
-    return Beginning(
+    return StartPoint(
         config.source_id,
         to_endpoint(config.source.database),
         to_endpoint(config.target),
@@ -156,7 +156,7 @@ def _meta_start(config: SubtaskConfig) -> Location | None:
     return Location(Position(start.binlog_name, start.binlog_pos), start.binlog_gtid)
 
 
-def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: Beginning) -> tuple[Location | None, str]:
+def _check_source(config: SubtaskConfig, endpoint: Endpoint, beginning: StartPoint) -> tuple[Location | None, str]:
     """Where the relay has to begin, and the uuid of the server that answers now, which is known to have it.
 
     That is by GTID alone where the names on record are those of another server.
@@ -196,9 +196,9 @@ def _dump(config: SubtaskConfig, endpoint: Endpoint, directory: Path, work: RunT
     )
 
 
-def _gate(config: SubtaskConfig) -> Gate:
+def _gate(config: SubtaskConfig) -> RateLimiter:
     """The limits of the target, made there for all who keep them."""
-    gate = Gate(config.meta_schema, config.target.max_rows_per_second, config.target.max_connections)
+    gate = RateLimiter(config.meta_schema, config.target.max_rows_per_second, config.target.max_connections)
     with session(to_endpoint(config.target), "target") as connection:
         gate.create(connection)
     return gate
@@ -211,7 +211,7 @@ def _load(
     directory: Path,
     work: RunTasks,
     slots: int,
-    gate: Gate | None,
+    gate: RateLimiter | None,
 ) -> LoadUnit:
     """More tasks than Spark has slots would only cut the files into more of them, each with its own start."""
     pool = min(config.loader.pool_size, config.target.max_connections or config.loader.pool_size)
@@ -268,7 +268,7 @@ def _sync(
     check_rules(filter(allow.allows, upstream), router, mapper, name, target_table)
     filters = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(utc_of, source))
     check_filters(filters, allow.allows, source, name, now=fresh and config.start is None)
-    shape = Shape(
+    shape = BatchShape(
         settings.worker_count,
         settings.batch_rows,
         compact=settings.compact,

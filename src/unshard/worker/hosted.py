@@ -27,7 +27,7 @@ from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 from unshard.worker.report import UNITS, process_error
 from unshard.worker.stages import towards
 from unshard.worker.start import OTHER_DUMP
-from unshard.worker.status import SubtaskStatus, Waiting
+from unshard.worker.status import SubtaskStatus, WaitingSubtask
 from unshard.worker.subtask import Subtask
 
 WAIT_ON_STOP_SECONDS = 10.0
@@ -55,7 +55,7 @@ class HostedSubtask:
     canceled: bool = False
     resumption: Resumption = field(default_factory=Resumption)
     _detail: str = ""
-    _waits: Waiting | None = None
+    _waits: WaitingSubtask | None = None
     _stop: Event = field(default_factory=Event)
     _give_up: Event = field(default_factory=Event)
     _deadline: float = 0.0
@@ -94,7 +94,7 @@ class HostedSubtask:
             renewed = config != self.config and order.stage is Stage.RUNNING
             self.order, self.config = order, config
             if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
-                self._say(stages.Event.PAUSE)  # at its end it goes on by the new config
+                self._say(stages.StageEvent.PAUSE)  # at its end it goes on by the new config
             self._pursue()
 
     def tick(self) -> None:
@@ -111,14 +111,14 @@ class HostedSubtask:
                 if self.resumption.is_due(utc_now(), self.checker):
                     self._log.info("dispatch auto resume", count=self.resumption.step)
                     self.fault, self.resumption = None, self.resumption.resumed()
-                    self._say(stages.Event.RESUME)
+                    self._say(stages.StageEvent.RESUME)
             elif self.stage is Stage.RUNNING:
                 self.resumption = self.resumption.ran(utc_now(), self.checker)
 
     def close(self, *, graceful: bool = True) -> None:
         """Stop it, and give up its batch at once where not `graceful`; at once back, `ended` tells when it has."""
         with self._lock:
-            self._say(stages.Event.STOP)
+            self._say(stages.StageEvent.STOP)
             if not graceful:
                 self._deadline = 0.0
 
@@ -196,23 +196,23 @@ class HostedSubtask:
 
     def _pursue(self) -> None:
         event = towards(self.stage, self.order.stage)
-        if event is stages.Event.RESUME and self.error is not None and self._failed_at >= self.order.revision:
+        if event is stages.StageEvent.RESUME and self.error is not None and self._failed_at >= self.order.revision:
             return  # an error has paused it: auto-resume, or a human's new revision, goes on
         if self.stage is Stage.PAUSED and self.order.stage is Stage.PAUSED:
             self.canceled = True
         if event is not None:
             self._say(event)
 
-    def _say(self, event: stages.Event) -> None:
+    def _say(self, event: stages.StageEvent) -> None:
         before, self.stage = self.stage, stages.after(self.stage, event)
         if self.stage is before:
             return
         self._log.info("stage", was=before.value, now=self.stage.value)
-        if event in (stages.Event.PAUSE, stages.Event.STOP):
+        if event in (stages.StageEvent.PAUSE, stages.StageEvent.STOP):
             self.canceled = self.order.stage is not Stage.RUNNING
             self._deadline = time.monotonic() + self.wait_on_stop
             self._stop.set()
-        elif event in (stages.Event.RESUME, stages.Event.RUN) and before in (Stage.NEW, Stage.PAUSED):
+        elif event in (stages.StageEvent.RESUME, stages.StageEvent.RUN) and before in (Stage.NEW, Stage.PAUSED):
             self.canceled, self._stop, self._give_up = False, Event(), Event()
             run = partial(self._run_named, self._stop, self._give_up)
             self._thread = Thread(target=run, name=f"{self.order.task} {self.source}")
@@ -232,7 +232,7 @@ class HostedSubtask:
                 self.subtask = subtask
                 if not stop.is_set():
                     self.error, self.fault, self._detail = None, None, ""
-                    self._say(stages.Event.RUN)
+                    self._say(stages.StageEvent.RUN)
             if not stop.is_set():
                 subtask.run(stop)
         except BaseException as caught:  # noqa: BLE001 - whatever it is, the stage has to tell of it
@@ -245,7 +245,7 @@ class HostedSubtask:
     def _end(self, fault: BaseException | None, *, stopped: bool) -> None:
         if fault is None:
             self._log.info("ended", unit=self.subtask.unit if self.subtask is not None else "starting")
-            self._say(stages.Event.REST if stopped else stages.Event.FINISH)
+            self._say(stages.StageEvent.REST if stopped else stages.StageEvent.FINISH)
             return
         error = fault if isinstance(fault, UnshardError) else _bug(fault, self.source)
         if error is fault:
@@ -269,9 +269,9 @@ class HostedSubtask:
         else:
             self._log.error("task can't auto resume", code=error.code)
         self.fault = fault  # last: who looks without the lock may count on what goes with it
-        self._say(stages.Event.FAIL)
+        self._say(stages.StageEvent.FAIL)
 
-    def _waiting(self, error: UnshardError, now: datetime) -> Waiting:
+    def _waiting(self, error: UnshardError, now: datetime) -> WaitingSubtask:
         """What it waits for from `now` on: since the first error, unless a run has copied or applied rows since."""
         place = f" [{error.where}]" if str(error.where) else ""
         cause = f": {error.cause}" if error.cause else ""
@@ -280,7 +280,7 @@ class HostedSubtask:
         copied = status.progress is not None and status.progress.rows_done > status.progress.rows_before
         worked = copied or (status.sync is not None and status.sync.batches > 0)
         before = self._waits if self.resumption.step > 1 and not worked else None
-        return Waiting(text, before.since if before is not None else now, now)
+        return WaitingSubtask(text, before.since if before is not None else now, now)
 
     @property
     def _log(self):  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from unshard.ddl.marks import Marks
 from unshard.ddl.online import Kept, OnlineDdl
-from unshard.ddl.pieces import Rules
+from unshard.ddl.pieces import StatementRules
 from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, session
@@ -63,9 +63,9 @@ def check_filters(
                 raise error.at(source=source) from None
 
 
-def statement_rules(own: SourceRules, records: Mapping[TableName, tuple[Kept, ...]] | None = None) -> Rules:
+def statement_rules(own: SourceRules, records: Mapping[TableName, tuple[Kept, ...]] | None = None) -> StatementRules:
     """A source's rules as statements are asked by; `records` are what waits for its ghosts."""
-    return Rules(
+    return StatementRules(
         own.allow.allows,
         own.allow.allows_schema,
         own.router.route,

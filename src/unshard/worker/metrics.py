@@ -10,14 +10,14 @@ from pathlib import Path
 
 from unshard.api.stage import Stage
 from unshard.metrics import Sample
-from unshard.metrics.events import EVENTS, Events
+from unshard.metrics.events import EVENTS, EventCounters
 from unshard.metrics.exits import OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS
 from unshard.model.position import Position
 from unshard.model.progress import Progress
-from unshard.relay.unit import RelayStatus
+from unshard.relay.unit import RelayUnitStatus
 from unshard.source.upstream import Upstream
-from unshard.sync.ledger import Entry
-from unshard.sync.status import SyncStatus
+from unshard.sync.ledger import RowCounts
+from unshard.sync.status import SyncReading
 from unshard.worker.purging import PURGED_BYTES, PURGED_FILES
 from unshard.worker.source_host import SourceHost
 from unshard.worker.status import SubtaskStatus
@@ -45,7 +45,7 @@ class RelaySeen:
     """A source's relay as it is now, and the folder that it writes to."""
 
     source: str
-    status: RelayStatus
+    status: RelayUnitStatus
     directory: Path
     upstream: Upstream | None = None
 
@@ -67,7 +67,7 @@ def worker_samples(
     worker: str,
     subtasks: Iterable[SubtaskSeen],
     relays: Iterable[RelaySeen],
-    events: Events = EVENTS,
+    events: EventCounters = EVENTS,
 ) -> Iterator[Sample]:
     """Every series of this worker. Those of a subtask that is stopped or finished are not given any more."""
     failed: Counter[str] = Counter()
@@ -81,12 +81,12 @@ def worker_samples(
         yield Sample(OPERATE, {"worker": worker, "type": kind}, count)
 
 
-def _operations(seen: SubtaskSeen, events: Events) -> dict[str, int]:
+def _operations(seen: SubtaskSeen, events: EventCounters) -> dict[str, int]:
     kinds = ("Start", "Resume", "AutoResume")
     return {kind: int(events.value(OPERATE, task=seen.task, source_id=seen.source, type=kind)) for kind in kinds}
 
 
-def _subtask(worker: str, seen: SubtaskSeen, events: Events) -> Iterator[Sample]:
+def _subtask(worker: str, seen: SubtaskSeen, events: EventCounters) -> Iterator[Sample]:
     own = {"task": seen.task, "source_id": seen.source}
     here = {**own, "worker": worker}
     status = seen.status
@@ -127,7 +127,7 @@ def _states(name: str, own: Labels, finished: float, total: float) -> Iterator[S
     yield Sample(name, {**own, "state": "total"}, total)
 
 
-def _sync(own: Labels, here: Labels, sync: SyncStatus, backlog: int | None) -> Iterator[Sample]:
+def _sync(own: Labels, here: Labels, sync: SyncReading, backlog: int | None) -> Iterator[Sample]:
     yield Sample("unshard_sync_lag_known", own, sync.lag_seconds is not None)
     if sync.lag_seconds is not None:
         yield Sample("dm_syncer_replication_lag_gauge", here, sync.lag_seconds)
@@ -157,7 +157,7 @@ def _sync(own: Labels, here: Labels, sync: SyncStatus, backlog: int | None) -> I
         yield Sample("unshard_sync_passed_over_events_total", {**own, "source_table": table, "rule": rule}, events)
 
 
-def _ledger(own: Labels, here: Labels, table: Labels, entry: Entry) -> Iterator[Sample]:
+def _ledger(own: Labels, here: Labels, table: Labels, entry: RowCounts) -> Iterator[Sample]:
     for kind, count in (("insert", entry.inserted), ("update", entry.updated), ("delete", entry.deleted)):
         yield Sample("dm_syncer_finished_jobs_total", {**here, **table, "type": kind}, count)
     for fate in ("decoded", "filtered", "compacted", "missing"):
@@ -171,7 +171,7 @@ def _target(table: str) -> dict[str, str]:
     return {"target_schema": schema, "target_table": name}
 
 
-def _relay(seen: RelaySeen, events: Events) -> Iterator[Sample]:
+def _relay(seen: RelaySeen, events: EventCounters) -> Iterator[Sample]:
     own, status = {"source_id": seen.source}, seen.status
     yield Sample("unshard_relay_stage", own, STAGES[Stage(status.stage)])
     yield Sample("unshard_relay_received_bytes_total", own, status.received_bytes)

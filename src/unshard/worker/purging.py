@@ -13,7 +13,7 @@ from unshard.errors import RelayError, UnshardError, Where
 from unshard.log import logger
 from unshard.metrics.events import EVENTS
 from unshard.mysql.connection import session
-from unshard.relay.purge import Limits, Purged, Reader, purge
+from unshard.relay.purge import Purged, PurgeLimits, PurgeReader, purge
 from unshard.target.upstream import load_upstream
 from unshard.worker.build import beginning_of
 from unshard.worker.shared_relay import SharedRelay
@@ -41,7 +41,7 @@ class Purger:
     _looked: float = field(default_factory=time.monotonic)
     _one: Lock = field(default_factory=Lock)
 
-    def purge(self, relay: SharedRelay, followers: Callable[[], Followers], limits: Limits) -> Purged:
+    def purge(self, relay: SharedRelay, followers: Callable[[], Followers], limits: PurgeLimits) -> Purged:
         """Delete what the limits wish away and no subtask needs, held tables and copies in hand too.
 
         Raises RelayError: 034 while another purge is under way, 033 where it can't be told what a subtask needs;
@@ -69,23 +69,23 @@ class Purger:
         if time.monotonic() < self._looked + wished.interval:
             return
         self._looked = time.monotonic()
-        limits = Limits(expires_hours=wished.expires, remain_gb=wished.remain_space)
+        limits = PurgeLimits(expires_hours=wished.expires, remain_gb=wished.remain_space)
         Thread(target=self._by_clock, args=(relay, followers, limits), name="purge", daemon=True).start()
 
-    def _by_clock(self, relay: SharedRelay, followers: Callable[[], Followers], limits: Limits) -> None:
+    def _by_clock(self, relay: SharedRelay, followers: Callable[[], Followers], limits: PurgeLimits) -> None:
         try:
             self.purge(relay, followers, limits)
         except UnshardError as error:
             logger("relay", source=relay.source.source_id).warning("nothing is purged", error=str(error))
 
 
-def needs(followers: Followers) -> Mapping[str, list[Reader]]:
+def needs(followers: Followers) -> Mapping[str, list[PurgeReader]]:
     """By the uuid of the server that its names are of, from where on each subtask may read again.
 
     One that stands and has come to no place yet needs nothing: it begins anew. Reads target, source and dump folder.
     Raises RelayError 033 for another one.
     """
-    found: dict[str, list[Reader]] = defaultdict(list)
+    found: dict[str, list[PurgeReader]] = defaultdict(list)
     for configs, stand in ((followers.at_work, False), (followers.standing, True)):
         for config in (one for one in configs if one.mode in FOLLOWS):
             upstream, reader = _reader(config)
@@ -96,7 +96,7 @@ def needs(followers: Followers) -> Mapping[str, list[Reader]]:
     return found
 
 
-def _reader(config: SubtaskConfig) -> tuple[str, Reader | None]:
+def _reader(config: SubtaskConfig) -> tuple[str, PurgeReader | None]:
     """The server that it follows, and from where on; None before it has come to a place there."""
     beginning = beginning_of(config)
     with session(beginning.target, "target") as connection:
@@ -105,4 +105,4 @@ def _reader(config: SubtaskConfig) -> tuple[str, Reader | None]:
     start = beginning.relay_start() if upstream is not None else None
     if upstream is None or start is None or not start.position.file:
         return "", None
-    return upstream, Reader(config.name, start.position)
+    return upstream, PurgeReader(config.name, start.position)

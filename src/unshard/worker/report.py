@@ -95,7 +95,7 @@ def load_form(progress: Progress, seconds: float) -> LoadStatus:
 
 
 def sync_form(
-    reading: sync_status.SyncStatus, upstream: Upstream | None, seconds: float, backlog: int | None
+    reading: sync_status.SyncReading, upstream: Upstream | None, seconds: float, backlog: int | None
 ) -> SyncStatus:
     """`totalTps` and `totalRps` are averages since this run began; events are row changes here, as in DM."""
     newest = upstream.location if upstream is not None else None
@@ -128,7 +128,7 @@ def sync_form(
 
 
 def relay_form(
-    stage: Stage, reading: relay_unit.RelayStatus | None, upstream: Upstream | None, now: datetime
+    stage: Stage, reading: relay_unit.RelayUnitStatus | None, upstream: Upstream | None, now: datetime
 ) -> RelayStatus:
     """The relay of the source; `reading` is None before it was begun."""
     if reading is None:

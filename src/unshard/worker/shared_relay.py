@@ -32,7 +32,7 @@ from unshard.mysql.flavour import identify
 from unshard.relay.backfill import Backfill
 from unshard.relay.beginning import file_with_gtids
 from unshard.relay.log import EarlierLog, RelayLog
-from unshard.relay.unit import RelayStatus, RelayUnit
+from unshard.relay.unit import RelayUnit, RelayUnitStatus
 from unshard.worker.auto_resume import Resumption, makes_sense, utc_now
 
 
@@ -127,7 +127,7 @@ class SharedRelay:
                 self.unit, self.wanted = None, Stage.STOPPED
                 self.keep(wanted)
 
-    def reading(self) -> RelayStatus | None:
+    def reading(self) -> RelayUnitStatus | None:
         """The relay's own figures; None before it was ever begun."""
         return self.unit.status() if self.unit is not None else None
 
@@ -248,7 +248,7 @@ class RelayReader:
         time.sleep(max(0.0, until - time.monotonic()))  # a relay that doesn't run answers at once
         return False
 
-    def status(self) -> RelayStatus | None:
+    def status(self) -> RelayUnitStatus | None:
         """As the unit's, but `Paused` without an error while a human has paused the relay.
 
         None before it has joined a relay, and while it changes over to that of another server.
@@ -278,6 +278,6 @@ class RelayReader:
         return self._held
 
 
-def trouble_of(status: RelayStatus | None) -> UnshardError | None:
+def trouble_of(status: RelayUnitStatus | None) -> UnshardError | None:
     """What a relay stands still after, if it does."""
     return status.trouble if status is not None and status.stage == "Paused" else None

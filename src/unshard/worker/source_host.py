@@ -17,7 +17,7 @@ from unshard.config.task import SparkConfig
 from unshard.errors import ClusterError, RelayError, Where, bounded
 from unshard.log import logger
 from unshard.mysql.endpoint import to_endpoint
-from unshard.relay.purge import Limits
+from unshard.relay.purge import PurgeLimits
 from unshard.spark.session import Session
 from unshard.target.receipts import Order
 from unshard.worker.build import build_subtask
@@ -182,7 +182,7 @@ class SourceHost:
         Raises RelayError 034 while another purge is under way, 037 while tasks come or go, ClusterError CLUSTER-097
         or 085 where a task's order can't be read, and what else keeps it from learning what is needed.
         """
-        limits = Limits(wish.before, wish.sub_dir, wish.time)
+        limits = PurgeLimits(wish.before, wish.sub_dir, wish.time)
         return self.purger.purge(self.relay, self._followers, limits).told()
 
     def _refuse(self, order: SubtaskOrder, error: ClusterError) -> RefusedSubtask:

@@ -23,7 +23,7 @@ from enum import Enum
 from unshard.api.stage import Stage
 
 
-class Event(Enum):
+class StageEvent(Enum):
     """What is asked of it (`RUN` to `STOP`), or what became of its unit (the rest)."""
 
     RUN = "run"
@@ -35,45 +35,45 @@ class Event(Enum):
     REST = "rest"
 
 
-_NEXT: Mapping[tuple[Stage, Event], Stage] = {
-    (Stage.NEW, Event.RUN): Stage.RUNNING,
-    (Stage.NEW, Event.PAUSE): Stage.PAUSED,
-    (Stage.NEW, Event.STOP): Stage.STOPPED,
-    (Stage.RUNNING, Event.FAIL): Stage.PAUSED,
-    (Stage.RUNNING, Event.FINISH): Stage.FINISHED,
-    (Stage.RUNNING, Event.PAUSE): Stage.PAUSING,
-    (Stage.RUNNING, Event.STOP): Stage.STOPPING,
-    (Stage.PAUSING, Event.FAIL): Stage.PAUSED,
-    (Stage.PAUSING, Event.FINISH): Stage.FINISHED,
-    (Stage.PAUSING, Event.REST): Stage.PAUSED,
-    (Stage.PAUSING, Event.STOP): Stage.STOPPING,
-    (Stage.PAUSED, Event.RESUME): Stage.RESUMING,
-    (Stage.PAUSED, Event.STOP): Stage.STOPPED,
-    (Stage.RESUMING, Event.RUN): Stage.RUNNING,
-    (Stage.RESUMING, Event.FAIL): Stage.PAUSED,
-    (Stage.RESUMING, Event.PAUSE): Stage.PAUSING,
-    (Stage.RESUMING, Event.STOP): Stage.STOPPING,
-    (Stage.STOPPING, Event.FAIL): Stage.STOPPED,
-    (Stage.STOPPING, Event.FINISH): Stage.STOPPED,
-    (Stage.STOPPING, Event.REST): Stage.STOPPED,
-    (Stage.FINISHED, Event.STOP): Stage.STOPPED,
+_NEXT: Mapping[tuple[Stage, StageEvent], Stage] = {
+    (Stage.NEW, StageEvent.RUN): Stage.RUNNING,
+    (Stage.NEW, StageEvent.PAUSE): Stage.PAUSED,
+    (Stage.NEW, StageEvent.STOP): Stage.STOPPED,
+    (Stage.RUNNING, StageEvent.FAIL): Stage.PAUSED,
+    (Stage.RUNNING, StageEvent.FINISH): Stage.FINISHED,
+    (Stage.RUNNING, StageEvent.PAUSE): Stage.PAUSING,
+    (Stage.RUNNING, StageEvent.STOP): Stage.STOPPING,
+    (Stage.PAUSING, StageEvent.FAIL): Stage.PAUSED,
+    (Stage.PAUSING, StageEvent.FINISH): Stage.FINISHED,
+    (Stage.PAUSING, StageEvent.REST): Stage.PAUSED,
+    (Stage.PAUSING, StageEvent.STOP): Stage.STOPPING,
+    (Stage.PAUSED, StageEvent.RESUME): Stage.RESUMING,
+    (Stage.PAUSED, StageEvent.STOP): Stage.STOPPED,
+    (Stage.RESUMING, StageEvent.RUN): Stage.RUNNING,
+    (Stage.RESUMING, StageEvent.FAIL): Stage.PAUSED,
+    (Stage.RESUMING, StageEvent.PAUSE): Stage.PAUSING,
+    (Stage.RESUMING, StageEvent.STOP): Stage.STOPPING,
+    (Stage.STOPPING, StageEvent.FAIL): Stage.STOPPED,
+    (Stage.STOPPING, StageEvent.FINISH): Stage.STOPPED,
+    (Stage.STOPPING, StageEvent.REST): Stage.STOPPED,
+    (Stage.FINISHED, StageEvent.STOP): Stage.STOPPED,
 }
 
 
-def after(stage: Stage, event: Event) -> Stage:
+def after(stage: Stage, event: StageEvent) -> Stage:
     """The stage that `event` leads to; `stage` itself where it means nothing to it."""
     return _NEXT.get((stage, event), stage)
 
 
-def towards(stage: Stage, wanted: Stage) -> Event | None:
+def towards(stage: Stage, wanted: Stage) -> StageEvent | None:
     """What is to be said to something in `stage` so that it comes to `wanted` (Running, Paused or Stopped).
 
     None: it is there, or on its way, or can't get there; Paused to Running is asked for by a human, or auto-resume.
     """
     if wanted is Stage.STOPPED:
-        return None if stage in (Stage.STOPPED, Stage.STOPPING) else Event.STOP
+        return None if stage in (Stage.STOPPED, Stage.STOPPING) else StageEvent.STOP
     if wanted is Stage.PAUSED:
-        return Event.PAUSE if stage in (Stage.NEW, Stage.RUNNING, Stage.RESUMING) else None
+        return StageEvent.PAUSE if stage in (Stage.NEW, Stage.RUNNING, Stage.RESUMING) else None
     if wanted is Stage.RUNNING:
-        return {Stage.NEW: Event.RUN, Stage.PAUSED: Event.RESUME}.get(stage)
+        return {Stage.NEW: StageEvent.RUN, Stage.PAUSED: StageEvent.RESUME}.get(stage)
     raise ValueError(f"{wanted} is passed through, never asked for")

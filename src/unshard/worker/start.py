@@ -18,7 +18,7 @@ from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, current_location, identify
 from unshard.relay.beginning import file_with_gtids
 from unshard.source.requirements import check_holds
-from unshard.sync.follow import Written
+from unshard.sync.follow import WrittenLog
 from unshard.sync.safe_mode import DUMP, read_together
 from unshard.sync.seek import gtids_at, seek
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint, load_checkpoint
@@ -33,7 +33,7 @@ OTHER_DUMP = "LOAD-008"
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class StartPoint:
     """Reads, on both servers and on disk, where one source's subtask stands. `meta_start` is what the user gave.
 
     `route` tells where tables land whose load writes over rows; None: a second row of a key stops it.
@@ -138,7 +138,7 @@ class Beginning:
             start = checkpoint.held or checkpoint.location
         return Location(Position(""), start.gtid)
 
-    def from_meta(self, relay: Written, stop: Event) -> Checkpoint | None:
+    def from_meta(self, relay: WrittenLog, stop: Event) -> Checkpoint | None:
         """The beginning of an incremental task: what `meta` says, or the source's present end where it says nothing.
 
         Structures come from the target as they are met. With a GTID set alone the relay log is searched for the
@@ -161,7 +161,7 @@ class Beginning:
                 stop.wait(LOOK_SECONDS)
         return None
 
-    def _with_gtids(self, start: Location, relay: Written, stop: Event) -> Checkpoint | None:
+    def _with_gtids(self, start: Location, relay: WrittenLog, stop: Event) -> Checkpoint | None:
         while not start.gtid and not stop.is_set():
             relay.check()
             if relay.wait_for(start.position, LOOK_SECONDS):

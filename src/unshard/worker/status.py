@@ -7,11 +7,11 @@ from datetime import datetime
 
 from unshard.model.progress import Progress
 from unshard.source.upstream import Upstream
-from unshard.sync.status import SyncStatus
+from unshard.sync.status import SyncReading
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingSubtask:
     """A subtask that an error has paused and that goes on by itself: what it waits to pass, since when, until when.
 
     `since` is when the first of the errors came that nothing has worked between; both times are UTC.
@@ -36,9 +36,9 @@ class SubtaskStatus:
     unit: str
     unit_seconds: float = 0.0
     progress: Progress | None = None
-    sync: SyncStatus | None = None
+    sync: SyncReading | None = None
     backlog_bytes: int | None = None
     upstream: Upstream | None = None
     note: str = ""
     copied: tuple[SubtaskStatus, ...] = ()
-    waits: Waiting | None = None
+    waits: WaitingSubtask | None = None

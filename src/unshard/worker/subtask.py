@@ -25,13 +25,13 @@ from unshard.errors import EngineError, RelayError, UnshardError
 from unshard.load.unit import LoadUnit
 from unshard.log import logger
 from unshard.model.position import Location
-from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayStatus
+from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayUnitStatus
 from unshard.retry import pauses
 from unshard.sync.follow import Relay
 from unshard.sync.lag import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
-from unshard.worker.start import Beginning
+from unshard.worker.start import StartPoint
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.watch import TargetWatch, UpstreamWatch
 
@@ -52,7 +52,7 @@ class SubtaskRelay(Relay, Protocol):
     def begin_at(self, start: Location | None, upstream: str) -> None:
         """From the next `start` on follow that server, from there."""
 
-    def status(self) -> RelayStatus | None:
+    def status(self) -> RelayUnitStatus | None:
         """The state of now, None where it follows nothing yet; cheap."""
 
 
@@ -65,7 +65,7 @@ class Subtask:
     """
 
     source: str
-    beginning: Beginning
+    beginning: StartPoint
     relay: SubtaskRelay | None
     dump: DumpUnit | None
     load: LoadUnit | None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unshard.cli.demo.applied import AppliedCounts, count_applied
-from unshard.cli.demo.receipts import OpenBatch
+from unshard.cli.demo.receipts import OpenBatchCount
 from unshard.cli.demo.scene import MERGED, Shard
 from unshard.model.table import TableName
 from unshard.testing.throwaway import ThrowawayServer
@@ -81,6 +81,6 @@ def _sum(server: ThrowawayServer, name: TableName, bits: int, where: str) -> Sum
     return Sum(int(rows), int(checksum))
 
 
-def chunks_left(proof: Proof, batch: OpenBatch) -> int:
+def chunks_left(proof: Proof, batch: OpenBatchCount) -> int:
     """How many chunks of the batch were applied after the kill."""
     return proof.applied.chunks_of.get((batch.source, batch.batch_id), 0) - sum(batch.chunks)

@@ -21,7 +21,7 @@ _CHECKPOINT = f"SELECT id, binlog_name, binlog_pos FROM {META}.{TASK}_syncer_che
 
 
 @dataclass(frozen=True, slots=True)
-class OpenBatch:
+class OpenBatchCount:
     """A batch that is planned and not closed; `chunks` are those applied, one figure a partition."""
 
     source: str
@@ -48,11 +48,11 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def open_batches(self) -> list[OpenBatch]:
-        found: dict[tuple[str, int], OpenBatch] = {}
+    def open_batches(self) -> list[OpenBatchCount]:
+        found: dict[tuple[str, int], OpenBatchCount] = {}
         for source, batch, begin, begin_at, end, end_at, _, chunk in self._rows(_OPEN):
             known = found.get((source, batch))
-            found[source, batch] = OpenBatch(
+            found[source, batch] = OpenBatchCount(
                 source,
                 int(batch),
                 Position(begin, int(begin_at)),

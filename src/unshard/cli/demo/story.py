@@ -11,7 +11,7 @@ from rich.console import Console
 
 from unshard.cli.demo.child import Child
 from unshard.cli.demo.proof import prove
-from unshard.cli.demo.receipts import OpenBatch, Watch
+from unshard.cli.demo.receipts import OpenBatchCount, Watch
 from unshard.cli.demo.scene import Product, Scene
 from unshard.cli.demo.telling import act, say, tell_proof
 from unshard.cli.printer import unstamped
@@ -101,7 +101,7 @@ def _play(console: Console, scene: Scene, rows: int, seconds: int) -> bool:
 
 def _run_until_killed(
     console: Console, scene: Scene, watch: Watch, arguments: tuple[str, ...]
-) -> tuple[list[OpenBatch], float]:
+) -> tuple[list[OpenBatchCount], float]:
     """The first run: it is frozen when a batch is half applied, then killed. Gives the batches it left open."""
     child = _child(console, scene, arguments)
     try:
@@ -136,7 +136,7 @@ def _caught_halfway(watch: Watch, child: Child) -> bool:
     return False
 
 
-def _all_closed(watch: Watch, killed: list[OpenBatch]) -> bool:
+def _all_closed(watch: Watch, killed: list[OpenBatchCount]) -> bool:
     now = {(batch.source, batch.batch_id) for batch in watch.open_batches()}
     return not any((batch.source, batch.batch_id) in now for batch in killed)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unshard.cli.demo.proof import Proof, Sum, chunks_left
-from unshard.cli.demo.receipts import OpenBatch
+from unshard.cli.demo.receipts import OpenBatchCount
 from unshard.cli.demo.scene import MERGED
 
 
@@ -21,7 +21,7 @@ def say(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def tell_proof(console: Console, proof: Proof, killed: list[OpenBatch]) -> None:
+def tell_proof(console: Console, proof: Proof, killed: list[OpenBatchCount]) -> None:
     """The table, what the kill did, what the target's record holds, the verdict."""
     console.print(_table(console, proof), highlight=False)
     for batch in killed:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from unshard.api.verbs import Binlog
-from unshard.ctl.session import Session, conclude
+from unshard.ctl.session import CtlSession, conclude
 from unshard.ctl.verbs.arguments import TaskWord
 from unshard.ctl.words import source_ids, task_name
 
@@ -81,7 +81,7 @@ def handle_error(
 def _run(
     context: typer.Context, op: Op, task: str, place: str, sqls: list[str] | None = None, *, every: bool = False
 ) -> None:
-    session: Session = context.obj
+    session: CtlSession = context.obj
 
     def answer() -> dict[str, Any]:
         request = Binlog(

@@ -10,7 +10,7 @@ import typer
 from unshard.api.verbs import Config, UpdateSource, UpdateTask
 from unshard.config.document import text_of
 from unshard.ctl.folder import export_to, import_from
-from unshard.ctl.session import Session, ask, conclude, guarded
+from unshard.ctl.session import CtlSession, ask, conclude, guarded
 from unshard.ctl.words import source_id, task_name
 from unshard.errors import ConfigError, Where
 
@@ -68,7 +68,7 @@ def task_template(context: typer.Context, name: Name, path: Save = None) -> None
 @config.command("export")
 def export(context: typer.Context, folder: Folder = Path("configs")) -> None:
     """Write every task and source to a folder, in DM's layout, with passwords as the cluster keeps them."""
-    session: Session = context.obj
+    session: CtlSession = context.obj
     conclude(session, "config-export", lambda: export_to(folder, session.client))
 
 
@@ -78,7 +78,7 @@ def import_(context: typer.Context, folder: Folder = Path("configs")) -> None:
 
     Relays that workers were named for are not started; they stand in relay_workers.json.
     """
-    session: Session = context.obj
+    session: CtlSession = context.obj
     conclude(session, "config-import", lambda: import_from(folder, session.client))
 
 
@@ -102,7 +102,7 @@ def get_task_config(
 
 
 def _config(context: typer.Context, kind: Kind, word: str, path: Path | None) -> None:
-    session: Session = context.obj
+    session: CtlSession = context.obj
     names = {"task": task_name, "source": source_id}
     request = guarded(lambda: Config(type=kind, name=names.get(kind, str)(word)))
     if path is None:

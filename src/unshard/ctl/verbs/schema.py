@@ -9,7 +9,7 @@ import typer
 
 from unshard.api.verbs import BinlogSchema
 from unshard.config.document import text_of
-from unshard.ctl.session import Session, conclude
+from unshard.ctl.session import CtlSession, conclude
 from unshard.ctl.verbs.arguments import TaskWord
 from unshard.ctl.words import source_ids, task_name
 
@@ -96,7 +96,7 @@ def _run(
     from_source: bool = False,
     from_target: bool = False,
 ) -> None:
-    session: Session = context.obj
+    session: CtlSession = context.obj
 
     def answer() -> dict[str, Any]:
         request = BinlogSchema(

@@ -10,7 +10,7 @@ import typer
 from unshard.api.verbs import Encrypt
 from unshard.config import cipher
 from unshard.config.access import Role, new_token
-from unshard.ctl.session import Session, ask, conclude
+from unshard.ctl.session import CtlSession, ask, conclude
 
 
 def encrypt(
@@ -23,7 +23,7 @@ def encrypt(
     ] = "",
 ) -> None:
     """Encrypt a password with the cluster's key, for the `password` of a task or source file."""
-    session: Session = context.obj
+    session: CtlSession = context.obj
     plain = text or _asked_for()
     if not key:
         ask(session, Encrypt(plaintext=plain))

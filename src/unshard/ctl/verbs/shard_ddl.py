@@ -8,7 +8,7 @@ import typer
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.ctl.groups import ListGroup
-from unshard.ctl.session import Session, conclude
+from unshard.ctl.session import CtlSession, conclude
 from unshard.ctl.verbs.arguments import TaskMaybe
 from unshard.ctl.words import source_ids, task_name
 
@@ -26,7 +26,7 @@ def list_(context: typer.Context, task: TaskMaybe = "") -> None:
 
     With the task's file no master is needed: the locks are in the target.
     """
-    session: Session = context.obj
+    session: CtlSession = context.obj
 
     def answer() -> dict[str, Any]:
         request = ShardDdlLock(task=task_name(task), sources=source_ids(session.sources))
@@ -64,7 +64,7 @@ def unlock(
     Do it only when a source that is missing will never run the DDL. With the file of the lock's task it needs no
     master: the locks are in the target.
     """
-    session: Session = context.obj
+    session: CtlSession = context.obj
 
     def answer() -> dict[str, Any]:
         if task and not lock_id.startswith(f"{(name := task_name(task))}-`"):

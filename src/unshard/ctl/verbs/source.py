@@ -20,7 +20,7 @@ from unshard.api.verbs import (
 )
 from unshard.config.document import text_of
 from unshard.ctl.sample_source import SAMPLE_SOURCE
-from unshard.ctl.session import Session, ask, guarded
+from unshard.ctl.session import CtlSession, ask, guarded
 from unshard.ctl.words import source_id, source_ids
 
 Workers = Annotated[list[str] | None, typer.Argument(metavar="WORKER…", help="DM's old way: on these workers.")]
@@ -38,7 +38,7 @@ def operate_source(
     ] = False,
 ) -> None:
     """Create, change, remove or show the cluster's sources. `stop` and `show` take names by -s too."""
-    session: Session = context.obj
+    session: CtlSession = context.obj
     words = tuple(files or ())
     if sample:
         typer.echo(SAMPLE_SOURCE, nl=False)
@@ -115,7 +115,7 @@ def purge_relay(
 
 
 def _relay(context: typer.Context, request: Callable[[Any], Request], *, one: bool = False) -> None:
-    session: Session = context.obj
+    session: CtlSession = context.obj
     sources = guarded(lambda: source_ids(session.sources))
     if not sources or (one and len(sources) > 1):
         raise typer.BadParameter("name one source with -s" if one else "name the sources with -s")

@@ -20,7 +20,7 @@ from unshard.api.verbs import (
 )
 from unshard.config.document import text_of
 from unshard.config.files import load_files
-from unshard.ctl.session import Session, ask, conclude, guarded
+from unshard.ctl.session import CtlSession, ask, conclude, guarded
 from unshard.ctl.verbs.arguments import TaskFile, TaskMaybe
 from unshard.ctl.words import source_files, source_ids, task_name
 
@@ -50,7 +50,7 @@ def check_task(
     Each problem is shown with the command that corrects it. Without a master the files of all sources are needed (-s).
     Exit code 0: the task can start, perhaps with warnings, 1: a check failed or a server can't be asked, 2: wrong use.
     """
-    session: Session = context.obj
+    session: CtlSession = context.obj
 
     def answer() -> dict[str, Any]:
         request = CheckTask(
@@ -88,7 +88,7 @@ def start_task(
 
     --reset and --remove-meta are for a task that is stopped on all of its sources.
     """
-    session: Session = context.obj
+    session: CtlSession = context.obj
     request = guarded(
         lambda: StartTask(
             task=text_of(task),
@@ -123,7 +123,7 @@ def resume_task(context: typer.Context, task: TaskMaybe = "", batch_size: BatchS
 
 
 def _operate(context: typer.Context, kind: Callable[..., TaskRequest], task: str, batch_size: int) -> None:
-    session: Session = context.obj
+    session: CtlSession = context.obj
     if not task and not session.sources:
         raise typer.BadParameter("name a task, or sources with -s")
     name, sources = guarded(lambda: (task_name(task), source_ids(session.sources)))
@@ -132,7 +132,7 @@ def _operate(context: typer.Context, kind: Callable[..., TaskRequest], task: str
 
 def update_task(context: typer.Context, task: TaskFile) -> None:
     """Replace a paused task's file: rules, routes and syncer settings may change. Then resume it."""
-    session: Session = context.obj
+    session: CtlSession = context.obj
     request = guarded(lambda: UpdateTask(task=text_of(task), sources=source_ids(session.sources)))
     ask(session, request)
 
@@ -143,7 +143,7 @@ def query_status(
     more: Annotated[bool, typer.Option("--more", help="Show everything about all tasks.")] = False,
 ) -> None:
     """Show the state of tasks: a line for each, or everything about one (or about those of -s)."""
-    session: Session = context.obj
+    session: CtlSession = context.obj
     request = guarded(lambda: QueryStatus(name=task_name(task), sources=source_ids(session.sources), more=more))
     ask(session, request)
 

@@ -11,7 +11,7 @@ from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import INDEX_NAME
-from unshard.sync.follow import Complete, Prepare, Rows, next_work
+from unshard.sync.follow import Complete, Prepare, TransactionRows, next_work
 from unshard.sync.prepared import look_back, no_prepare, rows_of
 from unshard.target.prepared_xa import PreparedXa
 
@@ -63,7 +63,7 @@ def open_log(path: Path) -> FileLog:
     return FileLog(path)
 
 
-def stretches(log: FileLog, start: Position, end: Position, range_bytes: int) -> Iterator[Rows]:
+def stretches(log: FileLog, start: Position, end: Position, range_bytes: int) -> Iterator[TransactionRows]:
     """The row transactions from `start` up to `end`, in runs of about `range_bytes`.
 
     Stops before a transaction that isn't whole yet. The rows of an XA transaction come with its commit, also where
@@ -75,7 +75,7 @@ def stretches(log: FileLog, start: Position, end: Position, range_bytes: int) ->
         work = next_work(log, at, end, range_bytes, source)
         if work is None:
             return
-        if isinstance(work, Rows):
+        if isinstance(work, TransactionRows):
             yield work
         elif isinstance(work, Prepare):
             xid = work.prepared.xid

@@ -22,7 +22,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table, table_names
 from unshard.spark.binlog.files import FileLog, stretches
 from unshard.spark.binlog.options import Options
-from unshard.sync.follow import Rows
+from unshard.sync.follow import TransactionRows
 
 _NEEDED = frozenset({"signs", "charsets"})
 
@@ -92,7 +92,7 @@ def newest_structure(options: Options, log: FileLog) -> Table:
     raise BinlogError("BINLOG-057", Where(table=str(options.table), file=str(options.path)), "it has no rows there")
 
 
-def _last_map(rows: Rows, name: TableName | None) -> tuple[TableMap | None, str]:
+def _last_map(rows: TransactionRows, name: TableName | None) -> tuple[TableMap | None, str]:
     """The last TABLE_MAP of that table in a stretch, and where it stands. No row is decoded."""
     found: tuple[TableMap | None, str] = None, ""
 

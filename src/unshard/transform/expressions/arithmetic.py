@@ -13,9 +13,9 @@ from unshard.transform.expressions.parse import Refused
 from unshard.transform.expressions.temporal import PART
 from unshard.transform.expressions.values import (
     LARGEST_SIGNED,
-    Kind,
-    Rows,
+    ImageRows,
     Value,
+    ValueKind,
     as_integer,
     holder,
     integer,
@@ -47,7 +47,7 @@ def _negative(value: Value, text: str) -> Value:
         if number < -LARGEST_SIGNED - 1:
             raise Refused(text, "this is below the range of BIGINT")
         fixed = pa.scalar(number, pa.int64())
-        return Value(Kind("int", low=number, high=number), lambda rows: fixed, text, number)
+        return Value(ValueKind("int", low=number, high=number), lambda rows: fixed, text, number)
     if value.kind.name == "real":
         real = pa.scalar(-value.constant, pa.float64())
         return Value(value.kind, lambda rows: real, text, real.as_py())
@@ -85,7 +85,7 @@ def _of_integers(op: str, values: Sequence[Value], text: str) -> Value:
     return integer(text, *ends, unsigned, lambda rows: kernel(left(rows), right(rows)))
 
 
-def _ends(op: str, one: Kind, other: Kind) -> tuple[int, int]:
+def _ends(op: str, one: ValueKind, other: ValueKind) -> tuple[int, int]:
     if op == "+":
         return one.low + other.low, one.high + other.high
     if op == "-":
@@ -96,7 +96,7 @@ def _ends(op: str, one: Kind, other: Kind) -> tuple[int, int]:
 
 def _alike(
     left: Value, right: Value, text: str, low: int = 0, high: int = 0
-) -> tuple[Callable[[Rows], Any], Callable[[Rows], Any]]:
+) -> tuple[Callable[[ImageRows], Any], Callable[[ImageRows], Any]]:
     """Both in the same 64 bits, those that hold the result too."""
     least = min(left.kind.low, right.kind.low, low)
     wide = max(left.kind.high, right.kind.high, high) > LARGEST_SIGNED
@@ -118,7 +118,7 @@ def _divided(op: str, left: Value, right: Value, text: str) -> Value:
     low = 0 if left.kind.low >= 0 and (op == "%" or right.kind.low >= 0) else -most
     unsigned = left.kind.unsigned if op == "%" else left.kind.unsigned or right.kind.unsigned
 
-    def run(rows: Rows) -> Any:
+    def run(rows: ImageRows) -> Any:
         dividend, divisor = one(rows), other(rows)
         zero = pc.equal(divisor, pa.scalar(0, divisor.type))
         safe = pc.if_else(zero, pa.scalar(None, divisor.type), divisor)
@@ -141,13 +141,13 @@ def _of_decimals(op: str, left: Value, right: Value, text: str) -> Value:
     first, second = sides
     kernel, to = _KERNELS[op], pa.decimal256(76, scale)
     return Value(
-        Kind("decimal", whole=whole, scale=scale),
+        ValueKind("decimal", whole=whole, scale=scale),
         lambda rows: kernel(first(rows), second(rows)).cast(to),
         text,
     )
 
 
-def choose(tests: Sequence[Callable[[Rows], Any]], values: Sequence[Value], text: str) -> Value:
+def choose(tests: Sequence[Callable[[ImageRows], Any]], values: Sequence[Value], text: str) -> Value:
     """The value of the first test that is true, else the last; without tests the first that isn't NULL."""
     known = [value for value in values if value.kind.name != "null"]
     if not known or any(value.kind.name != "int" or value.kind.type == PART for value in known):
@@ -156,10 +156,10 @@ def choose(tests: Sequence[Callable[[Rows], Any]], values: Sequence[Value], text
     unsigned = {value.kind.unsigned for value in known if value.constant is None}
     if (low < 0 and high > LARGEST_SIGNED) or len(unsigned) > 1:
         raise Refused(text, "signed and unsigned numbers in one choice; write the cases with AND and OR")
-    to = holder(Kind("int", low=low, high=high))
+    to = holder(ValueKind("int", low=low, high=high))
     runs = [_of_any(value, to) for value in values]
 
-    def run(rows: Rows) -> Any:
+    def run(rows: ImageRows) -> Any:
         if not tests:
             return pc.coalesce(*(one(rows) for one in runs))
         found = runs[-1](rows)
@@ -170,7 +170,7 @@ def choose(tests: Sequence[Callable[[Rows], Any]], values: Sequence[Value], text
     return integer(text, low, high, True in unsigned, run)
 
 
-def _of_any(value: Value, to: pa.DataType) -> Callable[[Rows], Any]:
+def _of_any(value: Value, to: pa.DataType) -> Callable[[ImageRows], Any]:
     if value.kind.name == "null":
         return lambda rows: pa.scalar(None, to)
     return as_integer(value, to)

@@ -12,9 +12,18 @@ import pyarrow.compute as pc
 from unshard.transform.expressions import texts
 from unshard.transform.expressions.parse import Refused
 from unshard.transform.expressions.temporal import Clock, moment
-from unshard.transform.expressions.values import EXACT, Kind, Rows, Value, as_integer, condition, holder, null_of
+from unshard.transform.expressions.values import (
+    EXACT,
+    ImageRows,
+    Value,
+    ValueKind,
+    as_integer,
+    condition,
+    holder,
+    null_of,
+)
 
-Run = Callable[[Rows], Any]
+Run = Callable[[ImageRows], Any]
 _KERNELS = {
     "=": pc.equal,
     "<>": pc.not_equal,
@@ -45,7 +54,7 @@ def compare(sign: str, left: Value, right: Value, text: str, clock: Clock) -> Va
 
 
 def _null_safe(equal: Run, left: Run, right: Run) -> Run:
-    def run(rows: Rows) -> Any:
+    def run(rows: ImageRows) -> Any:
         neither = pc.and_(pc.is_null(left(rows)), pc.is_null(right(rows)))
         return pc.or_(pc.fill_null(equal(rows), False), neither)
 
@@ -107,7 +116,7 @@ def _widened(value: Value, to: pa.DataType) -> Run:
     return lambda rows: run(rows).cast(to)
 
 
-def digits(kind: Kind) -> int:
+def digits(kind: ValueKind) -> int:
     """The digits before the point that an exact number may have."""
     return kind.whole if kind.name == "decimal" else max(len(str(abs(kind.low))), len(str(abs(kind.high))))
 
@@ -154,7 +163,7 @@ def _as_number(value: Value, text: str) -> Value:
         raise Refused(text, f"{_WHERE_DOUBLE}; write a whole number without quotes")
     number = int(value.constant)
     fixed = pa.scalar(number, pa.int64())
-    return Value(Kind("int", low=number, high=number), lambda rows: fixed, value.text, number)
+    return Value(ValueKind("int", low=number, high=number), lambda rows: fixed, value.text, number)
 
 
 def _members(sign: str, left: Value, right: Value, text: str) -> Run:

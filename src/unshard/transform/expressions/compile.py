@@ -18,9 +18,9 @@ from unshard.transform.expressions.compare import compare
 from unshard.transform.expressions.parse import COMPARISONS, Node, Refused
 from unshard.transform.expressions.temporal import Clock, part_of
 from unshard.transform.expressions.values import (
-    Kind,
-    Rows,
+    ImageRows,
     Value,
+    ValueKind,
     column_value,
     condition,
     null_of,
@@ -52,7 +52,7 @@ def columns_of(node: Node) -> frozenset[str]:
     return frozenset(own.union(*(columns_of(part) for part in node.args)))
 
 
-def compile_condition(node: Node, table: Table, clock: Clock) -> Callable[[Rows], Any]:
+def compile_condition(node: Node, table: Table, clock: Clock) -> Callable[[ImageRows], Any]:
     """What gives TRUE, FALSE or NULL for each row. Raises Refused."""
     return _Compiler(table, clock).truth(node)
 
@@ -62,7 +62,7 @@ class _Compiler:
         self._columns = {column.name.lower(): column for column in table.columns}
         self._table, self._clock = table, clock
 
-    def truth(self, node: Node) -> Callable[[Rows], Any]:
+    def truth(self, node: Node) -> Callable[[ImageRows], Any]:
         """As AND, WHEN and the whole expression take it: anything but 0."""
         value = self.value(node)
         run = value.run
@@ -82,12 +82,12 @@ class _Compiler:
             return number_value(node.value, text)
         if op == "text":
             fixed = pa.scalar(node.value, pa.string())
-            return Value(Kind("text"), lambda rows: fixed, text, node.value)
+            return Value(ValueKind("text"), lambda rows: fixed, text, node.value)
         if op == "bytes":
             raw = pa.scalar(bytes.fromhex(node.value), pa.binary())
-            return Value(Kind("bytes"), lambda rows: raw, text, raw.as_py())
+            return Value(ValueKind("bytes"), lambda rows: raw, text, raw.as_py())
         if op == "null":
-            return Value(Kind("null"), null_of, text)
+            return Value(ValueKind("null"), null_of, text)
         if op in COMPARISONS:
             return compare(op, self.value(args[0]), self.value(args[1]), text, self._clock)
         if op in ("and", "or", "not"):
@@ -109,13 +109,13 @@ class _Compiler:
         return column_value(column, node.text)
 
     @staticmethod
-    def _logic(op: str, parts: Sequence[Callable[[Rows], Any]], text: str) -> Value:
+    def _logic(op: str, parts: Sequence[Callable[[ImageRows], Any]], text: str) -> Value:
         if op == "not":
             inner = parts[0]
             return condition(text, lambda rows: pc.invert(inner(rows)))
         kernel = pc.and_kleene if op == "and" else pc.or_kleene
 
-        def run(rows: Rows) -> Any:
+        def run(rows: ImageRows) -> Any:
             found = parts[0](rows)
             for part in parts[1:]:
                 found = kernel(found, part(rows))
@@ -190,7 +190,7 @@ class _Compiler:
         if kind.name == "text" and unit == "bytes" and kind.charset not in ("utf8mb4", "utf8mb3", "ascii"):
             raise Refused(node.text, f"the column's bytes are of {kind.charset}; write CHAR_LENGTH")
         run, own = value.run, "bytes" if kind.name == "bytes" else unit
-        found = Kind("int", low=0, high=(1 << 32) - 1)
+        found = ValueKind("int", low=0, high=(1 << 32) - 1)
         return Value(found, lambda rows: texts.lengths(run(rows), own), node.text)
 
     def _cut(self, node: Node) -> Value:
@@ -207,7 +207,7 @@ class _Compiler:
         if (end or begin) >= 1 << 31:
             raise Refused(node.text, "no text is so long")
 
-        def cut(rows: Rows) -> Any:
+        def cut(rows: ImageRows) -> Any:
             return pc.utf8_slice_codeunits(run(rows), start=begin, stop=end)
 
         return Value(value.kind, cut, node.text)
@@ -223,7 +223,7 @@ class _Compiler:
             return arithmetic.choose([], values, text)
         if op == "nullif":
             same = compare("=", self.value(parts[0]), self.value(parts[1]), text, self._clock)
-            nothing = Value(Kind("null"), null_of, text)
+            nothing = Value(ValueKind("null"), null_of, text)
             return arithmetic.choose([same.run], [nothing, self.value(parts[0])], text)
         *pairs, last = parts
         tests = [self.truth(part) for part in pairs[::2]]

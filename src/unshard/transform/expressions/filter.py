@@ -30,7 +30,7 @@ from unshard.transform.expressions import texts
 from unshard.transform.expressions.compile import Unknown, columns_of, compile_condition
 from unshard.transform.expressions.parse import Node, Refused, parse
 from unshard.transform.expressions.temporal import Clock
-from unshard.transform.expressions.values import Rows
+from unshard.transform.expressions.values import ImageRows
 
 SECTION = "expression-filter"
 KINDS = {
@@ -93,7 +93,7 @@ class ExpressionFilter:
         chosen = _as_shown(images.select(kept), table)
         if len(places) < len(images):
             chosen = chosen.take(pa.array(places)) if kept else chosen
-        return texts.mask(run(Rows(chosen, len(places))), len(places))
+        return texts.mask(run(ImageRows(chosen, len(places))), len(places))
 
 
 def _as_shown(images: pa.RecordBatch, table: Table) -> pa.RecordBatch:
@@ -166,7 +166,7 @@ def _lower(names: tuple[str, str]) -> tuple[str, str]:
 @lru_cache(maxsize=1024)
 def _compiled(
     text: str, table: Table, moments: tuple[tuple[str, str | None], ...]
-) -> tuple[Node, Callable[[Rows], Any]]:
+) -> tuple[Node, Callable[[ImageRows], Any]]:
     """Compiled once a process: a plan carries texts, which pickle and tell all that decides."""
     node = parse(text)
     return node, compile_condition(node, table, dict(moments).__getitem__)

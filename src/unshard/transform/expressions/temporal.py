@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.transform.expressions.parse import Refused
-from unshard.transform.expressions.values import Kind, Rows, Value
+from unshard.transform.expressions.values import ImageRows, Value, ValueKind
 
 Clock = Callable[[str], str | None]
 """A local time of the upstream (`YYYY-MM-DD HH:MM:SS`) in UTC; None where it isn't one moment."""
@@ -30,7 +30,7 @@ _PARTS = {
 }
 
 
-def moment(literal: str, kind: Kind, text: str, clock: Clock) -> str:
+def moment(literal: str, kind: ValueKind, text: str, clock: Clock) -> str:
     """A literal as the column has its texts. Raises Refused for what the server might read in another way."""
     match = _LITERAL.fullmatch(literal)
     form = "YYYY-MM-DD" if kind.name == "date" else "YYYY-MM-DD HH:MM:SS"
@@ -68,7 +68,7 @@ def part_of(name: str, value: Value, text: str) -> Value:
         raise Refused(text, f"{name.upper()} takes a column of type {' or '.join(fits).upper()}")
     run = value.run
 
-    def cut(rows: Rows) -> pa.Array:
+    def cut(rows: ImageRows) -> pa.Array:
         return pc.utf8_slice_codeunits(run(rows), start=start, stop=stop).cast(pa.int64())
 
-    return Value(Kind("int", PART, high=high, unsigned=True), cut, text)
+    return Value(ValueKind("int", PART, high=high, unsigned=True), cut, text)

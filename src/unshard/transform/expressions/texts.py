@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unshard.transform.expressions.parse import Refused
-from unshard.transform.expressions.values import Rows, Value
+from unshard.transform.expressions.values import ImageRows, Value
 
 NO_PLAIN = "\uffff"
 _PLAIN = re.compile("[ -~\u4e00-\u9fa5]*")
@@ -93,7 +93,7 @@ def _folded(texts: pa.Array, collation: str, single: bool) -> pa.Array:
     return pc.replace_with_mask(lower, pc.fill_null(pc.invert(simple), False), values.take(other.indices))
 
 
-def comparable(value: Value, collation: str, rows: Rows) -> Any:
+def comparable(value: Value, collation: str, rows: ImageRows) -> Any:
     """The column's texts so that equal ones are the same bytes."""
 
     def make() -> Any:
@@ -152,7 +152,7 @@ def like(value: Value, pattern: str, escape: str, collation: str, charset: str, 
         raise Refused(part, "the pattern ends with the escape character; write what it is to escape")
     regex = rf"(?s)\A{''.join(expression)}\z"
 
-    def run(rows: Rows) -> Any:
+    def run(rows: ImageRows) -> Any:
         def make() -> Any:
             texts = value.run(rows)
             return texts if table is None else _folded(texts, table, single=True)

@@ -17,7 +17,7 @@ EXACT = frozenset({"int", "decimal"})
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
-class Rows:
+class ImageRows:
     """Images of one kind, and what was made of their columns so far."""
 
     def __init__(self, images: pa.RecordBatch, count: int) -> None:
@@ -38,7 +38,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """The kind of a value, by `name`:
 
     =========  ================================================================================
@@ -76,38 +76,38 @@ class Value:
     `source` is the column that a text is read from, as the key of what is made of it once.
     """
 
-    kind: Kind
-    run: Callable[[Rows], Any] = field(compare=False)
+    kind: ValueKind
+    run: Callable[[ImageRows], Any] = field(compare=False)
     text: str
     constant: Any = None
     condition: bool = False
     source: str = ""
 
 
-def integer(text: str, low: int, high: int, unsigned: bool, run: Callable[[Rows], Any]) -> Value:
+def integer(text: str, low: int, high: int, unsigned: bool, run: Callable[[ImageRows], Any]) -> Value:
     """A calculated integer. Raises Refused where the server's 64 bits may not hold it."""
     least, most = (0, LARGEST) if unsigned else (-LARGEST_SIGNED - 1, LARGEST_SIGNED)
     if low < least or high > most:
         raise Refused(
             text, f"it may leave the range of BIGINT{' UNSIGNED' if unsigned else ''}; move it to the other side"
         )
-    return Value(Kind("int", low=low, high=high, unsigned=unsigned), run, text)
+    return Value(ValueKind("int", low=low, high=high, unsigned=unsigned), run, text)
 
 
-def condition(text: str, run: Callable[[Rows], Any]) -> Value:
-    return Value(Kind("int", low=0, high=1), run, text, condition=True)
+def condition(text: str, run: Callable[[ImageRows], Any]) -> Value:
+    return Value(ValueKind("int", low=0, high=1), run, text, condition=True)
 
 
-def holder(kind: Kind) -> pa.DataType:
+def holder(kind: ValueKind) -> pa.DataType:
     """The Arrow type that an integer of this kind runs to."""
     return pa.uint64() if kind.high > LARGEST_SIGNED else pa.int64()
 
 
-def as_integer(value: Value, to: pa.DataType | None = None) -> Callable[[Rows], Any]:
+def as_integer(value: Value, to: pa.DataType | None = None) -> Callable[[ImageRows], Any]:
     """`value`, of kind int, in 64 bits, by default those that hold it."""
     run, wanted = value.run, to or holder(value.kind)
 
-    def cast(rows: Rows) -> Any:
+    def cast(rows: ImageRows) -> Any:
         found = run(rows)
         return found if found.type == wanted else found.cast(wanted)
 
@@ -122,7 +122,7 @@ def column_value(column: Column, text: str) -> Value:
     return Value(_kind(column), run, text, source=name.lower())
 
 
-def _reader(column: Column) -> Callable[[Rows], Any]:
+def _reader(column: Column) -> Callable[[ImageRows], Any]:
     name = column.name
     if column.type == "float":
         return lambda rows: rows.column(name).cast(pa.float64())
@@ -132,8 +132,8 @@ def _reader(column: Column) -> Callable[[Rows], Any]:
     return lambda rows: rows.column(name)
 
 
-def _kind(column: Column) -> Kind:
-    kind = Kind("other", column.definition)
+def _kind(column: Column) -> ValueKind:
+    kind = ValueKind("other", column.definition)
     if column.type in INTEGERS:
         bits = _BITS[column.type]
         low, high = (0, (1 << bits) - 1) if column.unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
@@ -163,10 +163,10 @@ def number_value(digits: str, text: str) -> Value:
         real = float(digits)
         if real in (float("inf"), float("-inf")):
             raise Refused(text, "this is no number that a DOUBLE holds")
-        return Value(Kind("real"), lambda rows: pa.scalar(real, pa.float64()), text, real)
+        return Value(ValueKind("real"), lambda rows: pa.scalar(real, pa.float64()), text, real)
     if "." not in digits and int(digits) <= LARGEST:
         whole = int(digits)
-        kind = Kind("int", low=whole, high=whole, unsigned=whole > LARGEST_SIGNED)
+        kind = ValueKind("int", low=whole, high=whole, unsigned=whole > LARGEST_SIGNED)
         held = pa.scalar(whole, holder(kind))
         return Value(kind, lambda rows: held, text, whole)
     before, _, behind = digits.partition(".")
@@ -175,8 +175,8 @@ def number_value(digits: str, text: str) -> Value:
         raise Refused(text, "a DECIMAL has at most 65 digits, 30 of them behind the point")
     plain = f"{before or '0'}.{behind}" if behind else before or "0"
     fixed = pa.scalar(plain, pa.string())
-    return Value(Kind("decimal", whole=len(before), scale=len(behind)), lambda rows: fixed, text, plain)
+    return Value(ValueKind("decimal", whole=len(before), scale=len(behind)), lambda rows: fixed, text, plain)
 
 
-def null_of(rows: Rows) -> Any:
+def null_of(rows: ImageRows) -> Any:
     return pa.nulls(rows.count, pa.bool_())

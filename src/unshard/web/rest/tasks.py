@@ -30,7 +30,7 @@ class GivenTask(_Body):
     task: Task
 
 
-class Convert(_Body):
+class TaskConversion(_Body):
     """One of the two."""
 
     task: Task | None = None
@@ -92,7 +92,7 @@ def task_routes(master: Master) -> APIRouter:
 
     @router.post("/converters", status_code=status.HTTP_201_CREATED)
     @needs(Role.VIEWER)
-    def convert(body: Convert) -> dict[str, Any]:
+    def convert(body: TaskConversion) -> dict[str, Any]:
         """A task file from a task object, or the other way round. Nothing is kept."""
         text = to_text(body.task) if body.task is not None else body.task_config_file
         return {"task": from_config(parse_task(text)), "task_config_file": text}
