@@ -101,7 +101,9 @@ def test_a_worker_that_begins_with_a_source_that_can_t_be_read_waits_for_its_fil
 
 def test_a_task_s_file_that_can_t_be_read_is_told_and_mended(pair: Rig) -> None:
     spoil_task(pair)
-    assert pair.master.query_status(QueryStatus())["msg"].startswith("CLUSTER-091: the file that is kept of task t")
+    assert pair.master.query_status(QueryStatus())["msg"].startswith(
+        "CLUSTER-091: this version can't read the stored file of task t"
+    )
     assert pair.master.query_status(QueryStatus(name="u"))["msg"] == ""
     with pytest.raises(ClusterError, match="pause-task t -s a first"):
         pair.master.update_task(UpdateTask(task=task_text("t", "a")))

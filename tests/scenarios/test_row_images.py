@@ -158,7 +158,7 @@ def test_a_target_key_that_is_not_logged_stops(
     error = run.error()
     assert isinstance(error, UnshardError)
     assert error.code == "SYNC-030"
-    assert "its key column k" in error.message
+    assert "lacks key column k" in error.message
     assert error.where.table == str(name)
     assert str(error.where.position).startswith(start.file)
     assert target_server.query(f"SELECT * FROM {name.quoted}") == [(1, 1, 1)]

@@ -123,8 +123,8 @@ def test_a_name_that_is_not_prefix_and_number_is_refused(arguments: list[str], t
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        (TableName("s128", "t0"), "the schema number 128 of `s128` is over 127"),
-        (TableName("s0", "t256"), "the table number 256 of `t256` is over 255"),
+        (TableName("s128", "t0"), "the schema number 128 of `s128` is greater than 127"),
+        (TableName("s0", "t256"), "the table number 256 of `t256` is greater than 255"),
     ],
 )
 def test_a_number_that_its_bits_do_not_hold_is_refused(table: TableName, text: str) -> None:
