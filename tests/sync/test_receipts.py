@@ -120,7 +120,7 @@ def test_an_older_order_of_the_same_master_does_not_take_the_source_back(connect
     first = receipts.claim(connection, meta, "s'1", old)
     assert receipts.claim(connection, meta, "s'1", old).epoch == first.epoch + 1  # a restart of the same
     heir = receipts.claim(connection, meta, "s'1", new)
-    with pytest.raises(SyncError, match=r"by order 3, and gave it to worker-2 by the later order 4") as caught:
+    with pytest.raises(SyncError, match=r"order 3 of its master .*; worker-2 has it by the later order 4") as caught:
         receipts.claim(connection, meta, "s'1", old)
     assert caught.value.code == "SYNC-071"
     assert receipts.owns(connection, meta, "s'1", heir.epoch)

@@ -183,7 +183,7 @@ SYNC: dict[str, CatalogueEntry] = {
         "list those that wait: `unshard ctl binlog list {task_file} -s {source_id}`",
     ),
     "SYNC-071": CatalogueEntry(
-        "the master gave this process the source by order {own}, and gave it to {worker} by the later order {epoch}",
+        "order {own} of its master gave this process the source; {worker} has it by the later order {epoch}",
         "nothing, where the process was frozen or cut off for a while: its master takes the source away from it. "
         "Where the master's store was restored from a backup, resume the task, which gives a new order: "
         "`unshard ctl resume-task TASK -s {source_id}`",
