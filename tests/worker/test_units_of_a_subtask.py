@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from threading import Event
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from task_runs import wait_until
+from unshard.api.orders import SubtaskBrief, SubtaskOrder
+from unshard.api.stage import Stage
+from unshard.config.subtask import SubtaskConfig
 from unshard.errors import LoadError, Where
 from unshard.model.progress import Progress
+from unshard.worker.hosted import HostedSubtask
 from unshard.worker.subtask import Subtask
 
 
@@ -50,3 +55,40 @@ def test_a_load_that_has_another_dump_is_what_fails() -> None:
     with pytest.raises(LoadError):
         subtask.run(Event())
     assert subtask.worked == "load"
+
+
+def hosted(subtask: Subtask, *, kept: str) -> HostedSubtask:
+    """On worker w1; the master has it that the dump is on `kept`."""
+    brief = SubtaskBrief(task="t", stage=Stage.PAUSED, dump_at=kept)
+    order = SubtaskOrder(task="t", stage=Stage.RUNNING, revision=2, config={}, kept=brief)
+    config = cast(SubtaskConfig, SimpleNamespace(source_id="s1", source=SimpleNamespace(checker=None)))
+    return HostedSubtask(order, config, lambda _: subtask, lambda: None, "w1", resumes=False)
+
+
+def test_a_worker_that_looks_for_the_dump_does_not_say_that_it_has_it() -> None:
+    said: list[str] = []
+
+    def refuse() -> None:
+        beat = one.brief()  # the master keeps it, and gives it back with its next order
+        said.append(beat.dump_at)
+        one.obey(one.order.model_copy(update={"kept": beat}), one.config)
+        raise LoadError("LOAD-008", Where("s1"), values={"fault": "another dump"})
+
+    one = hosted(copying(refuse, []), kept="w2")
+    one.obey(one.order, one.config)
+    wait_until(lambda: one.brief().lost_dump, "LOAD-008")
+    assert [*said, one.brief().dump_at] == ["w2", "w2"]
+
+
+def test_a_load_that_meets_another_dump_still_knows_who_has_the_first() -> None:
+    subtask = copying(lambda: None, [])
+
+    def refuse(*_: object) -> None:
+        one.obey(one.order.model_copy(update={"kept": one.brief()}), one.config)
+        raise LoadError("LOAD-008", Where("s1"), values={"fault": "another dump"})
+
+    subtask.load = cast(Any, SimpleNamespace(run=refuse, progress=Progress))
+    one = hosted(subtask, kept="w2")
+    one.obey(one.order, one.config)
+    wait_until(lambda: one.brief().lost_dump, "LOAD-008")
+    assert one.brief().dump_at == "w2"

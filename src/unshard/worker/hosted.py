@@ -55,6 +55,7 @@ class HostedSubtask:
     canceled: bool = False
     resumption: Resumption = field(default_factory=Resumption)
     _detail: str = ""
+    _dump_elsewhere: str = ""
     _waits: WaitingSubtask | None = None
     _stop: Event = field(default_factory=Event)
     _give_up: Event = field(default_factory=Event)
@@ -65,6 +66,7 @@ class HostedSubtask:
 
     def __post_init__(self) -> None:
         """Take up what the master kept of the same order: an error still stands, and so does the wait after it."""
+        self._note_dump()
         kept = self.order.kept
         if kept is None or kept.revision != self.order.revision or self.order.stage is not Stage.RUNNING:
             return
@@ -93,6 +95,7 @@ class HostedSubtask:
                 self.resumption = Resumption()  # a human says so: counted anew
             renewed = config != self.config and order.stage is Stage.RUNNING
             self.order, self.config = order, config
+            self._note_dump()
             if renewed and self.stage in (Stage.RUNNING, Stage.RESUMING):
                 self._say(stages.StageEvent.PAUSE)  # at its end it goes on by the new config
             self._pursue()
@@ -177,10 +180,24 @@ class HostedSubtask:
         return self.error is not None and self.error.err_code == OTHER_DUMP
 
     def _dump_at(self) -> str:
-        """Who has the dump: whoever had it before, as long as this worker has not made or loaded one."""
-        if self._lost_dump or not self.worked:
-            return self.order.kept.dump_at if self.order.kept is not None else ""
-        return self.worker if self.worked in ("dump", "load") else ""
+        """The worker that has the dump: the one before, as long as this one has not made or loaded one itself.
+
+        A subtask that only looks whether it may go on with the load has not: a beat in that moment, or one before
+        LOAD-008, must not make the master forget where the dump is.
+        """
+        kept = self.order.kept.dump_at if self.order.kept is not None else ""
+        if self._lost_dump:
+            return self._dump_elsewhere or kept
+        if self.subtask is None or not self.worked:
+            return kept
+        if self.worked == "sync":
+            return ""
+        return self.worker if self.subtask.copies else kept
+
+    def _note_dump(self) -> None:
+        kept = self.order.kept
+        if kept is not None and kept.dump_at not in ("", self.worker):
+            self._dump_elsewhere = kept.dump_at
 
     @property
     def _auto(self) -> bool:

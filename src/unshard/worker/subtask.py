@@ -60,8 +60,9 @@ class SubtaskRelay(Relay, Protocol):
 class Subtask:
     """The chain of units for one source. `run` is called by one thread, `status` by one other.
 
-    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first. While
-    `alone` it doesn't claim the source again, whoever has it by now.
+    Units that the mode doesn't have are None. `worked` is the last unit that it came to, "" before the first.
+    `copies` once it has entered the dump or the load: the dump is on this worker's disk. While `alone` it doesn't claim
+    the source again, whoever has it by now.
     """
 
     source: str
@@ -77,6 +78,7 @@ class Subtask:
     target_watch: TargetWatch | None = None
     unit: str = "starting"
     worked: str = ""
+    copies: bool = False
     broken_off: bool = False
     alone: bool = False
     since: float = field(default_factory=time.monotonic)
@@ -277,4 +279,4 @@ class Subtask:
     def _enter(self, unit: str) -> None:
         self.unit, self.since = unit, time.monotonic()
         if unit in ("dump", "load", "sync"):
-            self.worked = unit
+            self.worked, self.copies = unit, unit != "sync"
