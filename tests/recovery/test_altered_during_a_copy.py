@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from shard_runs import ends_at
 from task_runs import TaskFiles, TaskRun
 from unshard.checks.run import check_task, require
 from unshard.config.files import load_source, load_task
@@ -29,13 +30,31 @@ STATEMENTS = {
     "emptied": "TRUNCATE TABLE {t}",
     "dropped": "DROP TABLE {t}",
     "renamed": "RENAME TABLE {t} TO {t}_later",
+    "may_be_null": "ALTER TABLE {t} MODIFY n INT NULL DEFAULT 3",
+    "first": "ALTER TABLE {t} MODIFY v VARCHAR(20) FIRST",
+    "other_charset": "ALTER TABLE {t} CONVERT TO CHARACTER SET latin1",
+    "generated": "ALTER TABLE {t} ADD COLUMN g INT AS (n + 1) VIRTUAL",
+    "partitioned": "ALTER TABLE {t} PARTITION BY HASH (id) PARTITIONS 2",
+    "by_another": "CREATE OR REPLACE TABLE {t} (id INT PRIMARY KEY, other DATE)",
 }
 """A table each."""
 
+CRASH_POINTS = {
+    "in the dump": "dump-rename-after:4",
+    "in the first batch": "sync-open-after",
+    "behind the first batch": "sync-close-before",
+}
 
-@pytest.mark.parametrize("dies", ["behind the dump", "in the load", "behind the load"])
+
+@pytest.mark.parametrize("dies", ["behind the dump", "in the load", "behind the load", *CRASH_POINTS])
 def test_a_restart_goes_on_whatever_was_altered(
-    dies: str, spark: SparkSession, source: MariadbServer, target: MariadbServer, schema: str, tmp_path: Path
+    dies: str,
+    spark: SparkSession,
+    source: MariadbServer,
+    target: MariadbServer,
+    schema: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source.run(f"CREATE DATABASE {schema}")
     for name in (*STATEMENTS, "z_last"):
@@ -55,6 +74,8 @@ def test_a_restart_goes_on_whatever_was_altered(
         with pytest.raises(type(run.error()), match="LOAD-005"):
             run.stop()
         target.run(f"DELETE FROM {schema}.z_last WHERE v = 'in the way'")
+    elif dies == "in the dump":
+        assert ends_at(CRASH_POINTS[dies], files, spark, monkeypatch)
     else:
         (subtask,) = TaskRun(files, spark).crew.subtasks
         assert subtask.dump is not None and subtask.load is not None
@@ -62,6 +83,10 @@ def test_a_restart_goes_on_whatever_was_altered(
         subtask.dump.run()
         if dies == "behind the load":
             subtask.load.run()
+        if dies in CRASH_POINTS:
+            for name in STATEMENTS:
+                source.run(f"UPDATE {schema}.{name} SET v = 'changed' WHERE id = 2")
+            assert ends_at(CRASH_POINTS[dies], files, spark, monkeypatch)
     for name, statement in STATEMENTS.items():
         source.run(statement.format(t=f"{schema}.{name}"))
     source.run(f"INSERT INTO {schema}.add_column VALUES (3, 3, 'c', 8)", f"CREATE TABLE {schema}.made (id INT)")
