@@ -6,6 +6,7 @@ Every other table has no key: a row of it that is written twice stands there twi
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -17,7 +18,7 @@ import MySQLdb
 import pytest
 from pyspark.sql import SparkSession
 
-from task_runs import TaskFiles, TaskRun, wait_until
+from task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
@@ -40,6 +41,19 @@ PLACES = (
     "sync-close-before",
     "sync-close-after",
 )
+WORKER_PLACES = (
+    "dump-file-before",
+    "dump-file-after:3",
+    "dump-table-after:4",
+    "load-piece-commit:2",
+    "load-piece-after:3",
+    "load-finish-before:2",
+    "sync-chunk-before",
+    "sync-chunk-commit:2",
+    "sync-chunk-after",
+)
+"""Where a process of Spark's workers dies, and the command with it."""
+CHANGES = 12
 LIVES = ("killed", "killed", "stopped")
 SCRIPTS = (
     "RENAME TABLE {a} TO {new}, {b} TO {a}, {new} TO {b}",
@@ -97,13 +111,39 @@ class CopyStorm:
                 f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')",
             )
 
-    def run(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, lives: int) -> None:
-        """All of it. Raises AssertionError where the target is not what it must be."""
+    def files(self) -> TaskFiles:
         keys = {"mydumpers": {"own": {"threads": self.chosen.randint(1, 2)}}}
         instance = {"mydumper-config-name": "own"}
-        files = TaskFiles(
-            self.folder, self.name, {"s1": self.source}, self.target, self.schemas, keys, instance
-        ).write()
+        return TaskFiles(self.folder, self.name, {"s1": self.source}, self.target, self.schemas, keys, instance).write()
+
+    def run_commands(self, lives: int) -> None:
+        """As `run`, with `unshard run` as a process that is killed, by the crash point that it comes to or by the clock."""
+        files = self.files()
+        for _ in range(lives):
+            place = self.chosen.choice((*PLACES, *WORKER_PLACES, ""))
+            with Command(files, place) as command:
+                for _ in range(CHANGES):
+                    if command.alive:
+                        self._change(None)
+                        time.sleep(self.chosen.random())
+                if place:
+                    wait_until(lambda command=command: not command.alive or files.caught_up(), "died, or caught up")  # type: ignore[misc]
+                self.told.append(f"{'killed' if command.alive else 'died at'} {place}")
+                if command.alive:
+                    command.kill()
+                else:
+                    assert command.wait() == -signal.SIGKILL, command.text
+        with Command(files) as command:
+            for _ in range(CHANGES // 2):
+                self._change(None)
+            command.catch_up()
+            command.interrupt()
+            assert command.wait() == 0, command.text
+        self._proof()
+
+    def run(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, lives: int) -> None:
+        """All of it. Raises AssertionError where the target is not what it must be."""
+        files = self.files()
         for _ in range(lives):
             self._live(files, spark, monkeypatch, self.chosen.choice(LIVES))
         with self._held() as held, TaskRun(files, spark) as run:

@@ -305,6 +305,10 @@ class Command:
         return self._child.pid
 
     @property
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    @property
     def jvm(self) -> psutil.Process:
         """Spark's JVM, of which it has one; what else runs below it may come and go meanwhile."""
         return next(one for one in processes_below(self.pid) if called(one) == "java")

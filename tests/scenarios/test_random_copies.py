@@ -15,6 +15,7 @@ from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 SEEDS = (1, 2, 3)
+KILLED_SEEDS = tuple(range(21, 21 + int(os.environ.get("UNSHARD_KILLED_SEEDS", "1"))))
 LIVES = 3
 
 
@@ -40,3 +41,17 @@ def test_random_copies(
             raise
         sys.stderr.write(f"seed {seed}: {storm.told}\n")
         seed += 1
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("seed", KILLED_SEEDS)
+def test_random_copies_of_commands_that_are_killed(
+    seed: int, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
+) -> None:
+    storm = CopyStorm(seed, schema, source_server, target_server, tmp_path / schema)
+    try:
+        storm.run_commands(LIVES)
+    except BaseException as error:
+        error.add_note(f"seed {seed}: {storm.told}")
+        raise
+    sys.stderr.write(f"seed {seed}: {storm.told}\n")
