@@ -117,7 +117,7 @@ class CopyStorm:
         return TaskFiles(self.folder, self.name, {"s1": self.source}, self.target, self.schemas, keys, instance).write()
 
     def run_commands(self, lives: int) -> None:
-        """As `run`, with `unshard run` as a process that is killed, by the crash point that it comes to or by the clock."""
+        """As `run`, with `unshard run` as a process: a crash point kills it, or the clock."""
         files = self.files()
         for _ in range(lives):
             place = self.chosen.choice((*PLACES, *WORKER_PLACES, ""))
