@@ -2,6 +2,7 @@
 target stays away for longer than the task waits. Every change arrives once.
 
 UNSHARD_KILLS is the number of deaths while rows come, 4 if it is not set. Of each five, the last two are the target's.
+UNSHARD_AWAY_SECONDS is how long the target stays away in the load and in the first batches, 2 if it is not set.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 KILLS = int(os.environ.get("UNSHARD_KILLS", "4"))
+AWAY_SECONDS = float(os.environ.get("UNSHARD_AWAY_SECONDS", "2"))
 
 
 def restart(server: MariadbServer, seconds: float) -> None:
@@ -59,13 +61,13 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
     with Command(files) as command:
         command.shows("s1  load")
         wait_until(lambda: stands_still(target), "in the middle of the load")
-        restart(target, seconds=2)
+        restart(target, AWAY_SECONDS)
         command.shows("s1  sync")
         with at_work(*works, share=0.05):
             for _ in range(2):
                 moves(files)
                 time.sleep(random.uniform(0, 0.5))
-                restart(target, seconds=0.5)
+                restart(target, AWAY_SECONDS)
             moves(files)
             time.sleep(random.uniform(0, 0.5))
             command.kill()

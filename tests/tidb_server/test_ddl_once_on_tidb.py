@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from shard_processes import REFUSED, Process
 from task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.errors import DdlError, SyncError
 from unshard.model.table import TableName
+from unshard.mysql.connection import rows
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.target.tidb_ddl import TidbDdl, source_mark
+from unshard.target.waits import standstill
 from unshard.target.writer import writer
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer
@@ -125,6 +127,26 @@ def test_a_job_goes_on_without_its_client_and_is_found_again(place: Place) -> No
 def wire_of(connection: Any) -> socket.socket:
     """The socket of a connection, to be cut under a thread that waits for its answer."""
     return socket.socket(fileno=os.dup(connection.fileno()))
+
+
+def test_the_status_tells_which_transactions_a_job_waits_for(place: Place) -> None:
+    ours = place.ddl.connection.thread_id()
+    with closing(place.server.connection()) as other, closing(writer(place.server.endpoint)) as asking:
+
+        def told() -> str:
+            return standstill(asking, place.ddl.meta, "s1", ours)
+
+        rows(other, "BEGIN")
+        rows(other, f"SELECT * FROM {place.schema}.t LIMIT 1")
+        thread, failed = place.begin()
+        assert "DDL job " in told()
+        holder = f"it waits for transactions that have used its table: connection {other.thread_id()} (root@"
+        wait_until(lambda: holder in told(), "told", told=told)
+        assert "in an open transaction): have them commit, or `KILL` them" in told()
+        rows(other, "COMMIT")
+        thread.join()
+        assert not failed
+        assert told() == ""
 
 
 def test_a_job_outlives_its_server(place: Place) -> None:

@@ -46,11 +46,14 @@ _KILLED_QUERY = 1317
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A DDL job; `rows` counts those that it has filled in, for an index or a new type."""
+    """A DDL job; `rows` counts those that it has filled in, for an index or a new type. `kind`: TiDB's name of what it
+    does; `table_id` is that of `information_schema`, 0 for a job on a schema."""
 
     number: int
     state: str
     rows: int
+    kind: str = ""
+    table_id: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -155,15 +158,24 @@ def source_mark(meta: MetaTables, source: str) -> str:
     return f"unshard-ddl-{sha256(whole.encode()).hexdigest()[:24]}"
 
 
+def jobs_under_way(connection: Any, meta: MetaTables, source: str) -> list[Job]:
+    """The jobs of the source that are not over. Changes nothing. Raises MySQLdb.Error."""
+    found = _jobs(connection, source_mark(meta, source), newest=_NEWEST_JOBS)
+    return [job for job in found if not job.is_over]
+
+
 def _jobs(connection: Any, text: str, newest: int = 0) -> tuple[Job, ...]:
     """The jobs whose statement has such a comment, of the newest ones or of all, without the parts of jobs."""
     limit = f" LIMIT {newest}" if newest else ""
     where = "" if newest else " WHERE QUERY LIKE %s"
     found = rows(
         connection,
-        f"SELECT JOB_ID, STATE, ROW_COUNT, JOB_TYPE, QUERY FROM information_schema.DDL_JOBS{where}{limit}",
+        f"SELECT JOB_ID, STATE, ROW_COUNT, JOB_TYPE, QUERY, TABLE_ID FROM information_schema.DDL_JOBS{where}{limit}",
         () if newest else (f"%{text}%",),
     )
     whole = [row for row in found if "subjob" not in str(row[3]) and text in str(row[4])]
     filled = {int(row[0]): max(int(other[2] or 0) for other in found if other[0] == row[0]) for row in whole}
-    return tuple(Job(int(number), str(state), filled[int(number)]) for number, state, *_ in whole)
+    return tuple(
+        Job(int(number), str(state), filled[int(number)], str(kind), int(table or 0))
+        for number, state, _, kind, _, table in whole
+    )

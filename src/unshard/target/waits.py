@@ -18,6 +18,7 @@ from unshard.mysql.connection import rows
 from unshard.mysql.failures import ends_connection
 from unshard.mysql.tidb import is_tidb, of_all_servers
 from unshard.target.meta import MetaTables
+from unshard.target.tidb_ddl import Job, jobs_under_way
 
 LONG_SECONDS = 5
 """A statement that has run for so long, and not seen to wait, may wait all the same: for want of a privilege."""
@@ -84,9 +85,11 @@ def standstill(connection: Any, meta: MetaTables, source: str, driver: int = 0) 
     troubles = {one.writer: one.trouble for one in receipts if one.trouble and one.source == source}
     in_hand = {one.writer: one.source for one in _uncommitted(connection, meta, receipts)}
     own = {writer for writer, of in in_hand.items() if of == source} | troubles.keys() | {driver}
+    jobs: list[str] = []
     if is_tidb(connection):
         own |= _with_receipts(connection, meta)
-    told = list(dict.fromkeys(troubles.values())) + list(_waits(connection, own - {0}, in_hand))
+        jobs = [_job(connection, job, own) for job in jobs_under_way(connection, meta, source)]
+    told = list(dict.fromkeys(troubles.values())) + jobs + list(_waits(connection, own - {0}, in_hand))
     more = len(told) - _SHOWN
     return "; ".join(told[:_SHOWN] + [f"and {more} more"] * (more > 0))
 
@@ -111,6 +114,29 @@ def _uncommitted(connection: Any, meta: MetaTables, committed: Iterable[_Receipt
         return []  # TiDB has no such level
     known = {one[:4] for one in committed}
     return [one for one in found if one[:4] not in known]
+
+
+def _job(connection: Any, job: Job, own: Collection[int]) -> str:
+    """A DDL job of ours on TiDB, and the transactions that it may wait for: those that have used its table.
+
+    TiDB joins the same tables in `mysql.tidb_mdl_view`, which takes more privileges.
+    """
+    try:
+        found = rows(
+            connection,
+            f"SELECT SESSION_ID FROM {of_all_servers(connection, 'TIDB_TRX')} WHERE FIND_IN_SET(%s, RELATED_TABLE_IDS)",
+            (job.table_id,),
+        )
+    except MySQLdb.Error as error:
+        if ends_connection(error):
+            raise
+        found = []
+    sessions = _sessions(connection, {int(id) for (id,) in found} - set(own)) if found else {}
+    head = f"DDL job {job.number} of the target ({job.kind}) is {job.state}"
+    if not sessions:
+        return f"{head}, {job.rows:,} rows done; ADMIN SHOW DDL JOBS tells more"
+    listed = ", ".join(f"connection {one.id} ({_what(one)})" for one in list(sessions.values())[:_SHOWN])
+    return f"{head}; it waits for transactions that have used its table: {listed}: have them commit, or `KILL` them"
 
 
 def _with_receipts(connection: Any, meta: MetaTables) -> set[int]:
@@ -177,7 +203,7 @@ def _holders(connection: Any, own: Collection[int]) -> tuple[dict[int, set[int]]
 
 def _sessions(connection: Any, ids: Iterable[int]) -> dict[int, ServerSession]:
     """Those of them that this account may see."""
-    listed = ", ".join(str(int(one)) for one in ids)
+    listed = ", ".join(str(int(one)) for one in ids) or "NULL"
     asked = (
         f"SELECT ID, USER, HOST, COMMAND, TIME, STATE, INFO FROM information_schema.PROCESSLIST WHERE ID IN ({listed})"
     )
