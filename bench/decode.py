@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import data, peers
-from unshard.binlog.extent import BudgetReached, EndOfData, Rotate
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.rows import decode_range
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, Rotate
 from unshard.errors import Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
@@ -54,20 +54,20 @@ def batches(file: Path, structure: Table, *, budget: int = _BUDGET) -> Iterator[
     while at:
         with file.open("rb") as handle, mmap.mmap(handle.fileno(), 0, prot=mmap.PROT_READ) as log:
             checksum = read_format(log).checksum
-            extent = walk(log, at, size=len(log), budget=budget, checksum=checksum, where=where)
-            if extent.row_events:
+            log_range = walk(log, at, size=len(log), budget=budget, checksum=checksum, where=where)
+            if log_range.row_events:
                 yield decode_range(
                     log,
-                    extent.start,
-                    extent.end,
+                    log_range.start,
+                    log_range.end,
                     checksum=checksum,
                     wanted=lambda table_map, offset: structure,
                     where=where,
                 ).changes
-        if isinstance(extent.stop, EndOfData | Rotate):
+        if isinstance(log_range.stop, EndOfData | Rotate):
             at = 0
         else:
-            at = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
+            at = log_range.end if isinstance(log_range.stop, BudgetReached) else log_range.stop.end
 
 
 def peak_mb(file: Path, structure: Table, *, budget: int = _BUDGET) -> int:

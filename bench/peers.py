@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unshard.testing.programs import program
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 
 class PeerFailedError(RuntimeError):

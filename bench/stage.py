@@ -19,8 +19,7 @@ from unshard.config.subtask import plan_subtasks
 from unshard.model.position import Position
 from unshard.spark.jobs import run_tasks
 from unshard.spark.session import spark_session
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 

@@ -26,8 +26,8 @@ from unshard.error_catalogue import CATALOGUE, CatalogueEntry
 from unshard.master.service import Master
 from unshard.master.store import Store
 from unshard.metrics import of_cluster, of_copy, of_process, of_relay, of_sharding, of_sync, of_tasks
+from unshard.metrics.monitoring import alerts
 from unshard.metrics.of_dm import ELSEWHERE
-from unshard.metrics.rules import alerts
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 

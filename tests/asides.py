@@ -7,7 +7,7 @@ from threading import Event, Thread
 from typing import Any
 
 from unshard.mysql.connection import rows
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 
 
 class Aside:
@@ -31,14 +31,14 @@ class Aside:
         return self.error
 
 
-def frozen_before(journal: Journal, statement: str) -> Aside:
+def frozen_before(store: CheckpointStore, statement: str) -> Aside:
     def change(aside: Aside) -> None:
         def operation(connection: Any) -> None:
             aside.begun.set()
             aside.goes_on.wait(60)
             rows(connection, statement)
 
-        journal.change(operation)
+        store.change(operation)
 
     aside = Aside(change)
     assert aside.begun.wait(60)

@@ -23,13 +23,13 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from unshard.binlog.described import describe_table
-from unshard.binlog.extent import BudgetReached, EndOfData, Rotate
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.binlog.payload import unpack
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, Rotate
 from unshard.binlog.xa import PreparedStop
 from unshard.errors import BinlogError, Where
 from unshard.model.table import Table
@@ -105,14 +105,16 @@ def read_all(data: bytes) -> tuple[list[Transaction], BinlogError | None]:
         form = read_format(data, WHERE)
         at = form.end
         while True:
-            extent = walk(data, at, size=len(data), budget=1, checksum=form.checksum, where=WHERE)
-            stop = extent.stop
-            found.append((extent.start, extent.end, rows(extent.start, extent.end) if extent.row_events else ()))
+            log_range = walk(data, at, size=len(data), budget=1, checksum=form.checksum, where=WHERE)
+            stop = log_range.stop
+            found.append(
+                (log_range.start, log_range.end, rows(log_range.start, log_range.end) if log_range.row_events else ())
+            )
             if isinstance(stop, EndOfData | Rotate):
                 return found, None
             if isinstance(stop, PreparedStop) and stop.row_events:
                 found.append((stop.start, stop.end, rows(stop.start, stop.end)))
-            at = extent.end if isinstance(stop, BudgetReached) else stop.end
+            at = log_range.end if isinstance(stop, BudgetReached) else stop.end
     except BinlogError as error:
         return found, error
 

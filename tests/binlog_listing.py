@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unshard.binlog.format import read_format
-from unshard.binlog.headers import headers
+from unshard.binlog.headers import headers, read_format
 from unshard.binlog.listing import ListingRange, Shown, list_events
 from unshard.cli.binlog import name_statement
 from unshard.errors import Where
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 
 def listed(path: Path) -> list[Shown]:

@@ -17,18 +17,18 @@ from unshard.errors import Where, error_from_dict
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import families, read_table
-from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan, BatchShape
-from unshard.sync.batch_record import record_of
-from unshard.sync.follow import TransactionRows, next_work
-from unshard.sync.ledger import Ledger, LedgerReport, Seen, add_up, balance
-from unshard.sync.pipeline import after_exchange, before_exchange, run_share
-from unshard.sync.plan import Planner
-from unshard.sync.tables import TableRules, TargetTables
+from unshard.sync.batch.plan import BatchPlan, BatchShape
+from unshard.sync.batch.row_counts import Ledger, LedgerReport, Seen, add_up, balance
+from unshard.sync.batch.stored_plan import record_of
+from unshard.sync.planning import planner as planning
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.source_log.reader import TransactionRows, next_work
+from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.route import Router
@@ -135,7 +135,7 @@ class Carrier:
             at = work.end
             if not isinstance(work, TransactionRows):
                 continue
-            tables = rules.plans(work.extent.tables, work.begin, partial_images=work.extent.partial_images)
+            tables = rules.plans(work.log_range.tables, work.begin, partial_images=work.log_range.partial_images)
             plan = planner.plan(work, tables, self.claim.epoch, next(self.numbers), safe=safe)
             tied = any(table.target.tied for table in plan.tables)
             if way.exchange == "shuffled" and not tied:

@@ -12,9 +12,9 @@ from carried import Carrier, Way
 from random_rows import COLLATIONS, RandomTable, random_statements, random_table
 from unshard.errors import UnshardError
 from unshard.model.table import TableName
-from unshard.sync.ledger import Ledger
+from unshard.sync.batch.row_counts import Ledger
 from unshard.testing.compare import assert_equal
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 MODES = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO"
 WAYS = (

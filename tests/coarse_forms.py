@@ -6,9 +6,9 @@ from random import Random
 
 import pyarrow as pa
 
-from unshard.sync.causality import folded
-from unshard.sync.tables import ODD_COLLATIONS
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.sync.planning.table_plans import ODD_COLLATIONS
+from unshard.sync.steps.causality import folded
+from unshard.testing.servers import ThrowawayServer
 
 ALPHABETS = ("abAB -_'", "cdglnstyzCSZ", "ijyuvwIJYUVW", "aeos", "chlrnjzdCHLRNJ", " -'./_a{|}@[]^")
 PAIRS = "cs dz gy ly ny sz ty zs ch ll rr nj lj aa ae oe ue ss th ng ij ck dd ff ph ts"

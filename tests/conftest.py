@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from target_servers import new_target
 from unshard.spark.session import spark_session
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
 settings.register_profile("patient", deadline=None)  # a busy machine is no fault of what is tested

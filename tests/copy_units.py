@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from unshard.dump.start import DumpSettings
+from unshard.dump.folder import DumpSettings
 from unshard.dump.unit import DumpUnit
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.threads import run_tasks, wait
-from unshard.testing.throwaway import ThrowawayServer
 
 MakeDump = Callable[..., DumpUnit]
 

@@ -9,15 +9,15 @@ from typing import Any
 import MySQLdb
 
 from random_ddl import RandomDdl
-from unshard.binlog.extent import PlainStatement
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
-from unshard.ddl.carry_out import carry_out
+from unshard.binlog.transaction_range import PlainStatement
+from unshard.ddl.execute import carry_out
 from unshard.ddl.parse import classify
 from unshard.ddl.pieces import StatementRules, pieces
 from unshard.ddl.prepare import prepare
-from unshard.ddl.same_structure import same
-from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.sandbox import ScratchPlace, show_create_database
+from unshard.ddl.schema_equality import same
 from unshard.ddl.statement import Ddl
 from unshard.ddl.tracker import SchemaTracker
 from unshard.errors import Where
@@ -27,12 +27,12 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
-from unshard.sync.fills import unlike_fills
-from unshard.sync.logged import SourceTraits, logged_context
+from unshard.sync.statements.backfill import unlike_fills
+from unshard.sync.statements.reader import SourceTraits, logged_context
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import claim
 from unshard.target.tidb_ddl import TidbDdl
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 PLACE = ScratchPlace("dm_meta", "followed", "source-1")
 
@@ -136,16 +136,16 @@ class Followed:
         checksum = read_format(data).checksum
         found = []
         while True:
-            extent = walk(
+            log_range = walk(
                 data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=Where(source="source-1")
             )
-            if isinstance(extent.stop, PlainStatement):
-                found.append(extent.stop)
-                self._offset = extent.stop.end
-            elif extent.end == self._offset:
+            if isinstance(log_range.stop, PlainStatement):
+                found.append(log_range.stop)
+                self._offset = log_range.stop.end
+            elif log_range.end == self._offset:
                 return found
             else:
-                self._offset = extent.end
+                self._offset = log_range.end
 
     def _carry_out(self, ddl: Ddl) -> None:
         rules = StatementRules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)

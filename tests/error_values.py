@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from carried import Carrier, Way
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 TABLES = {
     "keyed": "(id INT PRIMARY KEY, e ENUM('a','b'), f ENUM('x') NOT NULL, w VARCHAR(3))",

@@ -9,21 +9,21 @@ from typing import Any
 import MySQLdb
 
 from random_ddl import RandomDdl
-from unshard.binlog.extent import PlainStatement
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
+from unshard.binlog.transaction_range import PlainStatement
 from unshard.ddl.evaluate import evaluate, evaluated_schema
 from unshard.ddl.parse import classify
-from unshard.ddl.scratch import show_create_database
+from unshard.ddl.sandbox import show_create_database
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import Where
 from unshard.model.position import FIRST_OFFSET
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows
 from unshard.mysql.structure import read_table
-from unshard.schema.words import NotUnderstoodError
-from unshard.sync.logged import SourceTraits, logged_context
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.schema.lex import NotUnderstoodError
+from unshard.sync.statements.reader import SourceTraits, logged_context
+from unshard.testing.servers import ThrowawayServer
 
 WHERE = Where(source="source-1")
 
@@ -126,14 +126,14 @@ class Evaluated:
         checksum = read_format(data).checksum
         found: list[PlainStatement] = []
         while True:
-            extent = walk(data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=WHERE)
-            if isinstance(extent.stop, PlainStatement):
-                found.append(extent.stop)
-                self._offset = extent.stop.end
-            elif extent.end == self._offset:
+            log_range = walk(data, self._offset, size=len(data), budget=1 << 20, checksum=checksum, where=WHERE)
+            if isinstance(log_range.stop, PlainStatement):
+                found.append(log_range.stop)
+                self._offset = log_range.stop.end
+            elif log_range.end == self._offset:
                 return found
             else:
-                self._offset = extent.end
+                self._offset = log_range.end
 
 
 def _bare(table: Table) -> Any:

@@ -11,7 +11,7 @@ import MySQLdb
 from carried import Carrier, Way
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 TABLES = {
     "parent": "(id INT PRIMARY KEY, v INT)",

@@ -9,7 +9,7 @@ from unshard.model.table import TableName
 from unshard.mysql.connection import connect
 from unshard.shard.lock import Outcome
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import done, look
+from unshard.target.sharding import done, look
 from unshard.testing.servers import MariadbServer
 
 

@@ -17,16 +17,16 @@ from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
 from unshard.mysql.types import arrow_type
-from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
-from unshard.sync.decode import Images
-from unshard.sync.ledger import RowCounts, add_up
-from unshard.sync.pipeline import apply_partitions, encode_changes, tie_rows
-from unshard.sync.plan import whole_updates
-from unshard.sync.tables import plan_target
+from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
+from unshard.sync.batch.row_counts import RowCounts, add_up
+from unshard.sync.planning.planner import whole_updates
+from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.steps.decode import Images
+from unshard.sync.steps.pipeline import apply_partitions, encode_changes, tie_rows
 from unshard.target import receipts
 from unshard.target.meta import MetaTables
 from unshard.testing.reference import ConflictError, ReferenceDatabase, RowChange
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 BEGIN, END = Position("mysql-bin.000001", 4), Position("mysql-bin.000001", 999)
 

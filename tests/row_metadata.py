@@ -8,7 +8,7 @@ from itertools import cycle
 import pyarrow as pa
 
 from unshard.binlog.described import describe_table, undescribed
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.rows import decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import Where
@@ -17,7 +17,7 @@ from unshard.model.table import Column, Table, TableName
 from unshard.mysql.charsets import to_text
 from unshard.mysql.types import ADDRESSES, CHARACTERS
 from unshard.testing.both_paths import Made, by_dump, make
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import Cases
 
 TOLD = {"NO_LOG": {"names", "signs", "charsets", "members"}, "MINIMAL": {"names", "members"}, "FULL": set[str]()}

@@ -23,9 +23,9 @@ from unshard.operate.locks import answer_unlock
 from unshard.operate.subject import Subject
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import load_keepers
+from unshard.target.sharding import load_keepers
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.shapes import SYSBENCH
-from unshard.testing.throwaway import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 from unshard.worker.status import SubtaskStatus
 

@@ -18,14 +18,16 @@ from unshard.errors import UnshardError
 from unshard.model.position import Location
 from unshard.mysql.endpoint import to_endpoint
 from unshard.relay.unit import RelayUnit
-from unshard.sync import groups, journal, statement
 from unshard.sync import unit as sync_unit
+from unshard.sync.checkpoint import store
+from unshard.sync.sharding import coordinator
+from unshard.sync.statements import runner
 from unshard.target.receipts import FENCED_OUT
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
-DRIVERS = (groups, journal, statement, sync_unit)
+DRIVERS = (coordinator, store, runner, sync_unit)
 
 
 class Died(BaseException):

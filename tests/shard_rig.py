@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from shard_runs import Shards
 from task_runs import TaskRun
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from unshard import crash_point
 from unshard.errors import EngineError
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
-from unshard.target.shard_groups import load_groups
-from unshard.target.shard_locks import load_keeper
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.target.sharding import load_groups, load_keeper
+from unshard.testing.servers import ThrowawayServer
 
 ROW = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL"
 

@@ -18,7 +18,7 @@ from task_runs import TaskFiles, wait_until
 from unshard.model.table import TableName
 from unshard.testing.applied_once import ddl_statements, not_once
 from unshard.testing.binlog_count import RowEvent, row_log
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 STEPS = 60
 IN_STEP_SECONDS = 240

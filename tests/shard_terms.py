@@ -10,7 +10,7 @@ from typing import Any
 
 from task_runs import TaskFiles
 from unshard.model.table import TableName
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 
 @dataclass(frozen=True)

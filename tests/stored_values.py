@@ -12,15 +12,14 @@ from unshard.model.change import Op
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock import Lock
 from unshard.shard.lock_keeper import LockKeeper, LockMember
-from unshard.shard.sequence import DdlItem, ShardingSequence
-from unshard.sync.batch import BatchPlan, BatchShape, Range, TablePlan, TargetPlan, Tie
-from unshard.sync.left_out import MOVED, ExclusionEpoch, LeftOutRows
-from unshard.sync.passing import Passing
-from unshard.sync.statement_plan import StatementPlan
+from unshard.shard.sequence import DdlItem, Gone, ShardingSequence
+from unshard.sync.batch.excluded_changes import MOVED, ExclusionEpoch, LeftOutRows
+from unshard.sync.batch.plan import BatchPlan, BatchShape, ConflictKey, Range, TablePlan, TargetPlan
+from unshard.sync.statements.plan_record import StatementPlan
+from unshard.sync.statements.uncoordinated import Passing
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import OpenBatch
 from unshard.transform.column_mapping import ColumnMapping
@@ -121,7 +120,7 @@ TARGET = TargetPlan(
     ("id",),
     documents=frozenset({"doc"}),
     doubles=frozenset({"d"}),
-    ties=(Tie(("kind",), (1,), ("folded",)),),
+    ties=(ConflictKey(("kind",), (1,), ("folded",)),),
     family=TableName("shop", "parents"),
 )
 TABLE_PLAN = TablePlan(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
 from unshard.errors import UnshardError
-from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
 from unshard.worker.status import SubtaskStatus
 from unshard.worker.subtask import Subtask
+from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
 
 @dataclass(slots=True)

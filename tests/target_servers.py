@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 

@@ -26,7 +26,7 @@ from unshard.model.position import Position
 from unshard.mysql.flavour import identify
 from unshard.sync.status import SyncReading
 from unshard.sync.unit import SyncUnit
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.workload import Workload
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask

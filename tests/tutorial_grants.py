@@ -9,8 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial" / "first-migration.md"
 STATEMENTS = (

@@ -7,8 +7,8 @@ from struct import pack
 
 import pytest
 
-from unshard.binlog.extent import BudgetReached, EndOfData, Extent, Rotate
 from unshard.binlog.index import walk
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, Rotate, TransactionRange
 from unshard.errors import BinlogError, Where
 
 WHERE = Where(source="s1", file="/relay/mysql-bin.000001")
@@ -94,22 +94,22 @@ class File:
         return self.event(4, pack("<Q", 4) + following)
 
 
-def take(file: File, start: int = 4, *, budget: int = 1 << 20, size: int | None = None) -> Extent:
+def take(file: File, start: int = 4, *, budget: int = 1 << 20, size: int | None = None) -> TransactionRange:
     data = bytes(file.data)
     return walk(
         data, start, size=len(data) if size is None else size, budget=budget, checksum=file.checksum, where=WHERE
     )
 
 
-def take_all(data: bytes, *, checksum: bool = True, size: int | None = None) -> list[Extent]:
+def take_all(data: bytes, *, checksum: bool = True, size: int | None = None) -> list[TransactionRange]:
     extents = []
     at = 4
     while True:
-        extent = walk(data, at, size=len(data) if size is None else size, budget=300, checksum=checksum, where=WHERE)
-        extents.append(extent)
-        if isinstance(extent.stop, EndOfData | Rotate):
+        log_range = walk(data, at, size=len(data) if size is None else size, budget=300, checksum=checksum, where=WHERE)
+        extents.append(log_range)
+        if isinstance(log_range.stop, EndOfData | Rotate):
             return extents
-        at = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
+        at = log_range.end if isinstance(log_range.stop, BudgetReached) else log_range.stop.end
 
 
 def refusal(file: File, start: int = 4) -> BinlogError:

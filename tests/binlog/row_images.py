@@ -7,7 +7,7 @@ from struct import pack
 
 from made_events import File
 
-from unshard.binlog.rows import Decoded, Wanted, decode_range
+from unshard.binlog.rows import Decoded, RoutedStatement, decode_range
 from unshard.errors import Where
 from unshard.model.table import Column, Table, TableName
 
@@ -64,7 +64,7 @@ def rows(
     return file.event(code, head + packed(columns) + present * (2 if code in (24, 31) else 1) + images)
 
 
-def decode(file: File, wanted: Wanted, *, seq_base: int = 0) -> Decoded:
+def decode(file: File, wanted: RoutedStatement, *, seq_base: int = 0) -> Decoded:
     """Everything behind the file's FORMAT_DESCRIPTION event."""
     data = bytes(file.data)
     start = 4 + int.from_bytes(data[13:17], "little")

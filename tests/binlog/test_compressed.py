@@ -11,10 +11,9 @@ import pytest
 from made_events import WHERE, File, offsets, refusal, take, take_all
 from row_images import decode, int_column, map_table, packed, rows, table_of
 
-from unshard.binlog.cuts import splits
-from unshard.binlog.extent import BudgetReached, EndOfData, PlainStatement
 from unshard.binlog.payload import LARGEST, NotUnpackedError, unpack
 from unshard.binlog.rows import decode_range
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, splits
 from unshard.binlog.xa import Completed, PreparedStop
 from unshard.errors import BinlogError
 from unshard.model.change import Op
@@ -108,11 +107,11 @@ def test_a_payload_is_one_transaction(algorithm: int) -> None:
     map_table(file, [LONG])
     rows(file, image(9), code=30)
     file.xid()
-    extent = take(file)
-    assert (extent.transactions, extent.row_events, extent.end) == (2, 3, len(file.data))
-    assert extent.tables == {TableName("s", "t0"), TableName("s", "t1"), TableName("s", "t")}
-    assert extent.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:1-2",)
-    assert extent.stop == EndOfData()
+    log_range = take(file)
+    assert (log_range.transactions, log_range.row_events, log_range.end) == (2, 3, len(file.data))
+    assert log_range.tables == {TableName("s", "t0"), TableName("s", "t1"), TableName("s", "t")}
+    assert log_range.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:1-2",)
+    assert log_range.stop == EndOfData()
     decoded = decode(file, always)
     ((_, batch),) = decoded
     assert batch.column("v").to_pylist() == [0, 100, 1, 101, 9]
@@ -168,8 +167,8 @@ def test_a_prepared_xa_transaction_in_a_payload_is_a_stop_of_its_own() -> None:
 
 
 def test_an_xa_transaction_of_one_phase_in_a_payload_is_a_transaction() -> None:
-    extent = take(mysql_file(payload(xa_group(one_phase=True).data)))
-    assert (extent.transactions, extent.row_events, extent.stop) == (1, 1, EndOfData())
+    log_range = take(mysql_file(payload(xa_group(one_phase=True).data)))
+    assert (log_range.transactions, log_range.row_events, log_range.stop) == (1, 1, EndOfData())
 
 
 def test_nothing_stands_behind_a_prepare_in_a_payload() -> None:
@@ -274,8 +273,8 @@ def test_compressed_row_events(code: int, plain: int, ops: list[Op]) -> None:
     map_table(file, [LONG])
     file.event(code, head + deflated(content))
     file.xid()
-    extent = take(file)
-    assert (extent.transactions, extent.row_events) == (1, 1)
+    log_range = take(file)
+    assert (log_range.transactions, log_range.row_events) == (1, 1)
     ((_, batch),) = decode(file, always)
     assert batch.column("op").to_pylist() == ops
     assert batch.column("v").to_pylist() == [5, -6]
@@ -322,5 +321,5 @@ def test_transactions_before_a_damaged_payload_come_first() -> None:
     end = len(file.data)
     file.mysql_gtid(UUID, 2)
     file.event(40, b"\0nothing")
-    extent = take(file)
-    assert (extent.transactions, extent.end, extent.stop) == (1, end, BudgetReached())
+    log_range = take(file)
+    assert (log_range.transactions, log_range.end, log_range.stop) == (1, end, BudgetReached())

@@ -9,7 +9,7 @@ from captured import capture
 from made_events import offsets, take_all
 from test_rows_server import everything_table, random_rows
 
-from unshard.binlog.extent import PlainStatement
+from unshard.binlog.transaction_range import PlainStatement
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -53,6 +53,6 @@ def test_statements_and_transactions(packing: MariadbServer, schema: str) -> Non
     )
     data = path.read_bytes()
     extents = take_all(data)
-    assert [extent.stop.sql for extent in extents if isinstance(extent.stop, PlainStatement)][1] == create
-    assert sum(extent.row_events for extent in extents) == 2
+    assert [log_range.stop.sql for log_range in extents if isinstance(log_range.stop, PlainStatement)][1] == create
+    assert sum(log_range.row_events for log_range in extents) == 2
     assert 165 in {data[at + 4] for at in offsets(data)}

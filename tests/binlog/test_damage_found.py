@@ -6,7 +6,7 @@ import pytest
 from made_events import WHERE, File
 
 from unshard.binlog.described import describe_table
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
 from unshard.binlog.layout import plan_layouts
 from unshard.binlog.table_map import parse_table_map

@@ -4,7 +4,7 @@ from struct import pack
 
 from made_events import File, take
 
-from unshard.binlog.extent import BudgetReached, EndOfData, Extent, PlainStatement, Rotate
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, Rotate, TransactionRange
 from unshard.model.table import TableName
 
 UUID = bytes(range(16))
@@ -15,8 +15,8 @@ def test_a_run_of_transactions_is_one_extent() -> None:
     file.event(163, pack("<I", 0))
     file.transaction(1, b"a", b"b", timestamp=100)
     file.transaction(2, b"b", timestamp=101)
-    extent = take(file)
-    assert extent == Extent(
+    log_range = take(file)
+    assert log_range == TransactionRange(
         start=4,
         end=len(file.data),
         transactions=2,
@@ -56,11 +56,11 @@ def test_a_transaction_without_its_end_is_left() -> None:
     open_at = file.gtid(2)
     file.table_map(table=b"b")
     file.rows()
-    extent = take(file)
-    assert (extent.end, extent.transactions, extent.tables, extent.gtids) == (
+    log_range = take(file)
+    assert (log_range.end, log_range.transactions, log_range.tables, log_range.gtids) == (
         open_at, 1, frozenset({TableName("s", "a")}), ("0-7-1",)
     )  # fmt: skip
-    assert extent.stop == EndOfData()
+    assert log_range.stop == EndOfData()
     assert (take(file, open_at).end, take(file, open_at).transactions) == (open_at, 0)
 
 
@@ -70,13 +70,13 @@ def test_ddl_is_a_statement() -> None:
     start = file.gtid(2, flags=33)
     at = file.query("create table x (id int)", timestamp=77)
     after = file.transaction(3)
-    extent = take(file)
-    stop = extent.stop
+    log_range = take(file)
+    stop = log_range.stop
     assert isinstance(stop, PlainStatement)
-    assert (extent.end, stop.start, stop.at, stop.end) == (start, start, at, after)
+    assert (log_range.end, stop.start, stop.at, stop.end) == (start, start, at, after)
     assert (stop.schema, stop.sql, stop.gtid, stop.timestamp) == ("s", "create table x (id int)", "0-7-2", 77)
     assert stop.whole
-    assert extent.gtids == ("0-7-1",)
+    assert log_range.gtids == ("0-7-1",)
     assert take(file, stop.end).transactions == 1
 
 
@@ -102,8 +102,8 @@ def test_rows_after_create_table_select_are_an_extent() -> None:
     stop = take(file).stop
     assert isinstance(stop, PlainStatement)
     assert (stop.start, stop.end, stop.whole, stop.gtid) == (start, rest, False, "0-7-4")
-    extent = take(file, rest)
-    assert (extent.start, extent.transactions, extent.row_events, extent.gtids) == (rest, 1, 1, ())
+    log_range = take(file, rest)
+    assert (log_range.start, log_range.transactions, log_range.row_events, log_range.gtids) == (rest, 1, 1, ())
     at_the_map = rest + int.from_bytes(file.data[rest + 9 : rest + 13], "little")
     assert take(file, at_the_map).tables == {TableName("s", "c")}
 
@@ -126,8 +126,8 @@ def test_groups_of_other_engines_and_savepoints() -> None:
     file.table_map()
     file.rows(24)
     file.query("COMMIT", timestamp=55)
-    extent = take(file)
-    assert (extent.transactions, extent.row_events, extent.last_timestamp) == (1, 2, 55)
+    log_range = take(file)
+    assert (log_range.transactions, log_range.row_events, log_range.last_timestamp) == (1, 2, 55)
 
 
 def test_mysql_groups_and_intervals() -> None:
@@ -147,12 +147,12 @@ def test_mysql_groups_and_intervals() -> None:
     file.xid()
     file.mysql_gtid(UUID, 6)
     file.query("drop table t")
-    extent = take(file)
-    assert (extent.transactions, extent.row_events) == (4, 4)
-    assert extent.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:1-2:5",)
-    assert isinstance(extent.stop, PlainStatement)
-    assert extent.stop.gtid == "00010203-0405-0607-0809-0a0b0c0d0e0f:6"
-    assert extent.stop.whole
+    log_range = take(file)
+    assert (log_range.transactions, log_range.row_events) == (4, 4)
+    assert log_range.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:1-2:5",)
+    assert isinstance(log_range.stop, PlainStatement)
+    assert log_range.stop.gtid == "00010203-0405-0607-0809-0a0b0c0d0e0f:6"
+    assert log_range.stop.whole
 
 
 def test_gtids_of_several_domains() -> None:
@@ -169,8 +169,8 @@ def test_rotate_and_stop() -> None:
     file = File()
     file.transaction(1)
     at = file.rotate(b"mysql-bin.000009")
-    extent = take(file)
-    assert (extent.end, extent.stop) == (at, Rotate("mysql-bin.000009", len(file.data)))
+    log_range = take(file)
+    assert (log_range.end, log_range.stop) == (at, Rotate("mysql-bin.000009", len(file.data)))
     file = File()
     file.transaction(1)
     file.event(3)
@@ -186,9 +186,9 @@ def test_a_rolled_back_transaction_has_no_rows() -> None:
     file.query("ROLLBACK")
     after = file.transaction(3, b"c")
     assert (take(file).end, take(file).row_events) == (void, 1)
-    extent = take(file, void)
-    assert (extent.end, extent.transactions, extent.row_events, extent.tables) == (after, 1, 0, frozenset())
-    assert extent.gtids == ("0-7-2",)
+    log_range = take(file, void)
+    assert (log_range.end, log_range.transactions, log_range.row_events, log_range.tables) == (after, 1, 0, frozenset())
+    assert log_range.gtids == ("0-7-2",)
     assert take(file, after).row_events == 1
 
 
@@ -211,8 +211,8 @@ def test_noise_passes() -> None:
     file.table_map()
     file.rows()
     file.xid()
-    extent = take(file)
-    assert (extent.end, extent.row_events, extent.gtids) == (len(file.data), 1, ("0-7-2",))
+    log_range = take(file)
+    assert (log_range.end, log_range.row_events, log_range.gtids) == (len(file.data), 1, ("0-7-2",))
 
 
 def test_a_two_phase_alter_counts_when_it_commits() -> None:
@@ -223,7 +223,7 @@ def test_a_two_phase_alter_counts_when_it_commits() -> None:
     file.query("alter table t add c int")
     start = file.gtid(3, flags=0x2B, rest=pack("<Q", 99) + b"\x04" + pack("<Q", 1))
     file.query("alter table t add c int")
-    extent = take(file)
-    assert (extent.transactions, extent.end, extent.gtids) == (2, start, ("0-7-2",))
-    assert isinstance(extent.stop, PlainStatement)
-    assert extent.stop.gtid == "0-7-3"
+    log_range = take(file)
+    assert (log_range.transactions, log_range.end, log_range.gtids) == (2, start, ("0-7-2",))
+    assert isinstance(log_range.stop, PlainStatement)
+    assert log_range.stop.gtid == "0-7-3"

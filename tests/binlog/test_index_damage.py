@@ -8,9 +8,9 @@ from struct import pack
 import pytest
 from made_events import WHERE, File, offsets, refusal, take, take_all
 
-from unshard.binlog.extent import EndOfData, Extent, PlainStatement, Rotate
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.index import walk
+from unshard.binlog.transaction_range import EndOfData, PlainStatement, Rotate, TransactionRange
 from unshard.errors import BinlogError
 
 
@@ -77,8 +77,8 @@ def test_positions_wrap_around_at_four_gigabytes(tmp_path: Path) -> None:
         handle.write(made)
         handle.flush()
         with mmap.mmap(handle.fileno(), 0, prot=mmap.PROT_READ) as data:
-            extent = walk(data, base, size=len(data), budget=1 << 20, checksum=file.checksum, where=WHERE)
-    assert (extent.transactions, extent.end, extent.gtids) == (2, base + len(made), ("0-7-2",))
+            log_range = walk(data, base, size=len(data), budget=1 << 20, checksum=file.checksum, where=WHERE)
+    assert (log_range.transactions, log_range.end, log_range.gtids) == (2, base + len(made), ("0-7-2",))
 
 
 def test_the_data_is_free_after_an_error(tmp_path: Path) -> None:
@@ -96,7 +96,9 @@ def test_the_data_is_free_after_an_error(tmp_path: Path) -> None:
 def test_cut_at_every_byte_it_ends_at_whole_transactions() -> None:
     data = bytes(sample().data)
     whole = take_all(data)
-    ends = {extent.end for extent in whole} | {e.stop.end for e in whole if isinstance(e.stop, PlainStatement | Rotate)}
+    ends = {log_range.end for log_range in whole} | {
+        e.stop.end for e in whole if isinstance(e.stop, PlainStatement | Rotate)
+    }
     boundaries = {*offsets(data), len(data)}
     for size in range(4, len(data) + 1):
         extents = take_all(data, size=size)
@@ -140,10 +142,10 @@ def test_random_bytes_never_get_past_the_walk() -> None:
             changed[source.randrange(4, len(changed))] = source.randrange(256)
         size = source.randrange(4, len(changed) + 1)
         try:
-            extent = walk(bytes(changed), 4, size=size, budget=500, checksum=False, where=WHERE)
+            log_range = walk(bytes(changed), 4, size=size, budget=500, checksum=False, where=WHERE)
         except BinlogError:
             continue
-        assert 4 <= extent.end <= size
+        assert 4 <= log_range.end <= size
 
 
 def test_format_of_a_server_without_checksums() -> None:
@@ -164,6 +166,13 @@ def test_a_file_that_is_no_binlog() -> None:
         assert caught.value.code == "BINLOG-003"
 
 
-def _bytes(extent: Extent) -> tuple[object, ...]:
+def _bytes(log_range: TransactionRange) -> tuple[object, ...]:
     """All of an extent but why it stops, which differs when nothing follows."""
-    return (extent.start, extent.end, extent.row_events, extent.tables, extent.gtids, extent.transactions)
+    return (
+        log_range.start,
+        log_range.end,
+        log_range.row_events,
+        log_range.tables,
+        log_range.gtids,
+        log_range.transactions,
+    )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from made_events import File, refusal, take
 
-from unshard.binlog.extent import BudgetReached
+from unshard.binlog.transaction_range import BudgetReached
 
 
 @pytest.mark.parametrize("text", ["ROLLBACK", "ROLLBACK TO `a`"])
@@ -39,8 +39,8 @@ def test_transactions_before_a_fault_come_first() -> None:
     file = File()
     file.transaction(1)
     at = file.event(26)
-    extent = take(file)
-    assert (extent.end, extent.transactions, extent.stop) == (at, 1, BudgetReached())
+    log_range = take(file)
+    assert (log_range.end, log_range.transactions, log_range.stop) == (at, 1, BudgetReached())
     assert refusal(file, at).code == "BINLOG-004"
 
 

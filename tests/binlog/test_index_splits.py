@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from made_events import File, offsets
 
-from unshard.binlog.cuts import slices, splits
+from unshard.binlog.transaction_range import slices, splits
 
 
 def test_splits_are_near_equal_and_start_where_decoding_may() -> None:

@@ -7,7 +7,7 @@ from struct import pack
 import pytest
 from made_events import File, refusal, take, take_all
 
-from unshard.binlog.extent import BudgetReached, EndOfData
+from unshard.binlog.transaction_range import BudgetReached, EndOfData
 from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement, xid_text
 from unshard.model.table import TableName
 
@@ -67,17 +67,22 @@ def test_what_ends_it_is_a_stop_too(verb: str, committed: bool) -> None:
     start = file.gtid(3, flags=0x8D, rest=bytes([1, 0, 0, 0, 1, 0]) + b"q")
     file.query(f"XA {verb} X'71',X'',1", timestamp=99)
     assert isinstance(take(file, prepared).stop, PreparedStop)
-    extent = take(file, middle)
-    assert (extent.end, extent.transactions, extent.gtids) == (start, 1, ("0-7-2",))
-    assert extent.stop == Completed(Q, committed, start, len(file.data), 99, "0-7-3")
+    log_range = take(file, middle)
+    assert (log_range.end, log_range.transactions, log_range.gtids) == (start, 1, ("0-7-2",))
+    assert log_range.stop == Completed(Q, committed, start, len(file.data), 99, "0-7-3")
 
 
 def test_one_phase_is_a_commit() -> None:
     file = File()
     mysql_group(file, 5, one_phase=True)
-    extent = take(file)
-    assert (extent.transactions, extent.row_events, extent.last_timestamp, extent.stop) == (1, 1, 77, EndOfData())
-    assert extent.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:5",)
+    log_range = take(file)
+    assert (log_range.transactions, log_range.row_events, log_range.last_timestamp, log_range.stop) == (
+        1,
+        1,
+        77,
+        EndOfData(),
+    )
+    assert log_range.gtids == ("00010203-0405-0607-0809-0a0b0c0d0e0f:5",)
 
 
 def test_a_prepare_without_rows() -> None:
@@ -92,8 +97,8 @@ def test_a_group_that_is_not_whole_is_left() -> None:
     file = File()
     start = mysql_group(file, 1)
     for size in range(start, len(file.data)):
-        extent = take(file, size=size)
-        assert (extent.end, extent.stop) == (start, EndOfData())
+        log_range = take(file, size=size)
+        assert (log_range.end, log_range.stop) == (start, EndOfData())
 
 
 def test_without_gtids() -> None:
@@ -111,7 +116,7 @@ def test_every_stop_is_met_once(budget: int) -> None:
         file.transaction(number)
         file.mysql_gtid(UUID, number + 1)
         file.query("XA COMMIT X'71',X'',1")
-    stops = [extent.stop for extent in take_all(bytes(file.data))]
+    stops = [log_range.stop for log_range in take_all(bytes(file.data))]
     assert sum(isinstance(stop, PreparedStop) for stop in stops) == 10
     assert sum(isinstance(stop, Completed) for stop in stops) == 10
 

@@ -10,10 +10,9 @@ from row_images import map_table, packed, rows
 from test_compressed import LONG, UUID, always, bare, deflated, image, inner, mysql_file, payload, unplaced, xa_group
 
 from unshard.binlog import index
-from unshard.binlog.cuts import slices
-from unshard.binlog.extent import BudgetReached
 from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart
 from unshard.binlog.rows import decode_range
+from unshard.binlog.transaction_range import BudgetReached, slices
 from unshard.binlog.xa import PreparedStop
 
 WAYS = pytest.mark.parametrize("algorithm", [0, 255], ids=["zstd", "stored"])
@@ -89,8 +88,8 @@ def test_a_batch_ends_by_what_it_unpacks_to() -> None:
     second = file.mysql_gtid(UUID, 2)
     file.event(40, payload(large().data))
     both = len(file.data) + 2 * len(large().data)
-    extent = take(file, budget=both - 50)
-    assert (extent.end, extent.transactions, extent.stop) == (second, 1, BudgetReached())
+    log_range = take(file, budget=both - 50)
+    assert (log_range.end, log_range.transactions, log_range.stop) == (second, 1, BudgetReached())
     assert take(file, budget=both).transactions == 2
 
 

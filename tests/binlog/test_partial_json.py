@@ -130,5 +130,5 @@ def test_the_walk_takes_it_as_rows(columns: bytes, partial: bool) -> None:
     map_table(file, [LONG, JSON, JSON], b"\x04\x04")
     file.event(39, HEAD + columns)
     file.xid()
-    extent = take(file)
-    assert (extent.row_events, extent.partial_images) == (1, partial)
+    log_range = take(file)
+    assert (log_range.row_events, log_range.partial_images) == (1, partial)

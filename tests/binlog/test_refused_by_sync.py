@@ -15,9 +15,9 @@ from row_batches import Target
 from unshard.binlog.events import REFUSED, event_of
 from unshard.errors import BinlogError, UnshardError, error_from_dict
 from unshard.model.position import Location, Position
-from unshard.sync.batch import BatchPlan, BatchShape, Range
-from unshard.sync.follow import TransactionRows, next_work
-from unshard.sync.pipeline import run_share
+from unshard.sync.batch.plan import BatchPlan, BatchShape, Range
+from unshard.sync.source_log.reader import TransactionRows, next_work
+from unshard.sync.steps.pipeline import run_share
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -162,7 +162,7 @@ def carried(place: Target, log: Folder) -> UnshardError | None:
 
 
 def apply(place: Target, work: TransactionRows) -> None:
-    piece = Range(str(work.path), FILE, work.extent.start, work.extent.end)
+    piece = Range(str(work.path), FILE, work.log_range.start, work.log_range.end)
     plan: BatchPlan = replace(place.batch(BatchShape(2, 100)), ranges=(piece,), checksum=work.checksum, shares=2)
     for share in range(2):
         report = pickle.loads(run_share(pickle.dumps((plan, share))))

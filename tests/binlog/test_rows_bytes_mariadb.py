@@ -7,7 +7,7 @@ import zlib
 import pytest
 from row_images import value
 
-from unshard.binlog.compressed import UnpackError, unpack
+from unshard.binlog.columns import UnpackError, unpack
 from unshard.errors import BinlogError
 from unshard.model.table import Column
 

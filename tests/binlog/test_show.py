@@ -11,8 +11,7 @@ from struct import pack
 import pytest
 from made_events import File
 
-from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog
-from unshard.cli.event_text import value_text
+from unshard.cli.binlog import BinlogWish, WrongUse, show_binlog, value_text
 from unshard.errors import BinlogError
 from unshard.model.table import Column
 

@@ -11,11 +11,11 @@ from stored_cases import CASES, STORED
 from tool_values import same
 
 from binlog_listing import listed
-from unshard.binlog.extent import BudgetReached, EndOfData, Rotate, Stop
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.images import ABSENT, Change, RowChanges
 from unshard.binlog.index import walk
 from unshard.binlog.listing import Shown
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, Rotate, Stop
 from unshard.errors import BinlogError, Where
 
 NAMES = sorted(CASES)
@@ -89,11 +89,11 @@ def walked(name: str) -> tuple[int, Stop]:
     checksum = read_format(data).checksum
     at, rows = 4, 0
     while True:
-        extent = walk(data, at, size=len(data), budget=1 << 20, checksum=checksum, where=Where(file=name))
-        rows += extent.row_events
-        if isinstance(extent.stop, EndOfData | Rotate):
-            return rows, extent.stop
-        after = extent.end if isinstance(extent.stop, BudgetReached) else extent.stop.end
+        log_range = walk(data, at, size=len(data), budget=1 << 20, checksum=checksum, where=Where(file=name))
+        rows += log_range.row_events
+        if isinstance(log_range.stop, EndOfData | Rotate):
+            return rows, log_range.stop
+        after = log_range.end if isinstance(log_range.stop, BudgetReached) else log_range.stop.end
         assert after > at
         at = after
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from made_events import File, refusal, take
 
-from unshard.binlog.cuts import slices, splits
-from unshard.binlog.extent import EndOfData
+from unshard.binlog.transaction_range import EndOfData, slices, splits
 from unshard.errors import RelayError
 from unshard.kernels.packets import EventChain
 from unshard.model.gtid import MysqlGtidSet, origin_text
@@ -65,20 +64,20 @@ def test_tags_and_numbers() -> None:
     first = group(file, TAG_ONE_1)
     second = group(file, TAG_ONE_2)
     third = group(file, LARGEST)
-    extent = take(file, first)
-    assert extent.stop == EndOfData()
-    assert (extent.transactions, extent.gtids) == (
+    log_range = take(file, first)
+    assert log_range.stop == EndOfData()
+    assert (log_range.transactions, log_range.gtids) == (
         3,
         (f"{UUID}:tag_one:1-2", "aaaaaaaa-0080-7fff-90fe-ff0102030405:t2:9223372036854775806"),
     )
-    assert splits(bytes(file.data), first, extent.end, 3) == (first, second, third)
-    pieces = slices(bytes(file.data), first, extent.end, third - second, checksum=True)
+    assert splits(bytes(file.data), first, log_range.end, 3) == (first, second, third)
+    pieces = slices(bytes(file.data), first, log_range.end, third - second, checksum=True)
     assert [(one.start, one.maps) for one in pieces] == [(first, ()), (second, ()), (third, ())]
     chain = EventChain(len(file.data) - (len(file.data) - first))
     view = memoryview(bytes(file.data))
     assert chain.walk(view, view, len(view)) == 0
     runs = [(origin_text(origin), first, last) for origin, first, last in chain.take_gtids()]
-    assert str(MysqlGtidSet().add(*runs)) == ",".join(sorted(extent.gtids))
+    assert str(MysqlGtidSet().add(*runs)) == ",".join(sorted(log_range.gtids))
 
 
 def test_a_plain_and_a_tagged_gtid_of_one_server_are_two() -> None:

@@ -13,8 +13,7 @@ from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.dump.metadata import DumpHeader, write_header
 from unshard.model.position import Location, Position
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = pytest.mark.server
 SAME = "sharding table "

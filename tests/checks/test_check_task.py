@@ -15,7 +15,7 @@ from checked import as_user, report_of, with_keys, with_source
 from task_runs import TaskFiles
 from unshard.checks.items import ITEMS
 from unshard.checks.result import CheckReport, Finding, Result
-from unshard.config.checking_items import CheckingItem
+from unshard.config.task import CheckingItem
 from unshard.ctl.tables import rendered
 from unshard.errors import ConfigError, TargetError
 from unshard.testing.servers import MariadbServer

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from demo_run import COMMAND, FOLDER, assert_demo_proves, command_lines_with
-from unshard.cli.demo.applied import AppliedCounts
-from unshard.cli.demo.proof import Proof, Sum
-from unshard.cli.demo.receipts import OpenBatchCount
+from unshard.cli.demo.proof import AppliedCounts, OpenBatchCount, Proof, Sum
 from unshard.model.position import Position
 
 

@@ -13,8 +13,7 @@ from unshard.cli.demo.scene import Shard
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.target.meta import MetaTables
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

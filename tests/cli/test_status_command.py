@@ -16,8 +16,8 @@ from unshard.config.files import load_files
 from unshard.model.position import Location
 from unshard.target import receipts
 from unshard.target.checkpoint import save_checkpoint
-from unshard.target.ledger import add_left_out, add_to_ledger
 from unshard.target.meta import MetaTables
+from unshard.target.row_counts import add_left_out, add_to_ledger
 from unshard.testing.servers import MariadbServer
 
 COUNTS = {"decoded": 9, "filtered": 4, "compacted": 2, "inserted": 1, "updated": 1, "deleted": 1, "missing": 1}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.config.pattern_syntax import OneOf, covers, parse_wildcard
+from unshard.config.patterns import OneOf, covers, parse_wildcard
 from unshard.transform.pattern import Pattern
 
 ALPHABET = "abc-"

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from unshard.cli.app import app
-from unshard.ctl.folder import file_name
+from unshard.ctl.verbs.config import file_name
 
 KEPT = {
     "result": True,

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import Console
 
-from unshard.api.stage import Stage, UnitName
 from unshard.api.status import (
     DumpStatus,
     LoadStatus,
@@ -16,9 +15,11 @@ from unshard.api.status import (
     RelayStatus,
     SourceReport,
     SourceStatus,
+    Stage,
     SubTaskStatus,
     SyncStatus,
     TableLedger,
+    UnitName,
     UnresolvedGroup,
 )
 from unshard.ctl.tables import rendered

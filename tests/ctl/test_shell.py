@@ -15,19 +15,18 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typer.main import get_group
 
-from unshard.ctl import completion
+import unshard.ctl.shell as shell_module
 from unshard.ctl.app import ctl
-from unshard.ctl.completion import NameCompletion, VerbCompleter
 from unshard.ctl.session import CtlSession
-from unshard.ctl.shell import DiscreetHistory, history_path, shell
+from unshard.ctl.shell import DiscreetHistory, NameCompletion, VerbCompleter, history_path, shell
 
 TABLE = get_group(ctl)
 
 
 @pytest.fixture
 def session(master: Any, monkeypatch: pytest.MonkeyPatch) -> CtlSession:
-    monkeypatch.setattr(completion, "_ASK_SECONDS", 60.0)
-    monkeypatch.setattr(completion, "_FRESH_SECONDS", 3600.0)
+    monkeypatch.setattr(shell_module, "_ASK_SECONDS", 60.0)
+    monkeypatch.setattr(shell_module, "_FRESH_SECONDS", 3600.0)
     master.answers["query-status"] = (200, {"result": True, "msg": "", "tasks": [{"taskName": "orders"}]})
     shown = {"result": True, "msg": "", "sources": [{"source": "shop-01"}, {"source": "shop-02"}]}
     master.answers["operate-source"] = (200, shown)

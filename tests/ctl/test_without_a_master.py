@@ -16,7 +16,7 @@ from reporting_sources import ReportingSources
 from task_runs import TaskFiles
 from unshard.cli.app import app
 from unshard.model.table import TableName
-from unshard.target.shard_locks import announce, join
+from unshard.target.sharding import announce, join
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.ahead import Copied, is_kept, left_to_run
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
+from unshard.ddl.in_snapshot import DdlInSnapshot, is_kept, left_to_run
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.statement import Ddl
 from unshard.model.table import Column, Index, Table, TableName
@@ -86,6 +86,6 @@ def test_any_other_operation_may_be_on_a_copy_that_it_leaves_as_it_is() -> None:
 
 def test_the_columns_that_a_copy_has_got_and_lost() -> None:
     parts = alter_parts(ddl("ALTER TABLE t ADD a INT, DROP B, DROP KEY c"))
-    copied = Copied({NAME: (parts, alter_parts(ddl("ALTER TABLE t DROP d")))})
+    copied = DdlInSnapshot({NAME: (parts, alter_parts(ddl("ALTER TABLE t DROP d")))})
     assert copied.columns(NAME) == (frozenset({"a"}), frozenset({"b", "d"}))
     assert (copied.count(NAME), copied.count(TableName("up", "u"))) == (2, 0)

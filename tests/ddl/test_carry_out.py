@@ -12,8 +12,8 @@ import MySQLdb
 import pytest
 
 from carry_out_bench import BEGIN, Bench, Death, Deaths, bench_of
-from unshard.ddl.carry_out import unquoted
 from unshard.ddl.context import Context
+from unshard.ddl.execute import unquoted
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.prepare import PreparedDdl
@@ -238,7 +238,7 @@ def test_a_locked_table_is_waited_for_by_the_caller(bench: Bench, target_server:
 DRIVER = """
 import json, sys, MySQLdb
 from unshard.crash_point import reach
-from unshard.ddl.carry_out import carry_out
+from unshard.ddl.execute import carry_out
 from unshard.ddl.intent import Intent
 form = json.loads(sys.stdin.read())
 connection = MySQLdb.connect(host="127.0.0.1", port=int(sys.argv[1]), user="root", charset="utf8mb4", autocommit=True)

@@ -6,8 +6,8 @@ import pytest
 
 from ddl_followed import Followed
 from unshard.ddl.context import Context
-from unshard.ddl.engines import with_transactions
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.prepare import with_transactions
 from unshard.model.table import Table, TableName
 from unshard.testing.servers import MariadbServer
 

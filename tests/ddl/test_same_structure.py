@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unshard.ddl.same_structure import alike, same
+from unshard.ddl.schema_equality import alike, same
 
 X = "CREATE TABLE `t` (`x` int)"
 Y = "CREATE TABLE `t` (`y` int)"

@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, TaskRun
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = [pytest.mark.server, pytest.mark.spark]

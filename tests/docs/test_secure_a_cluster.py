@@ -16,8 +16,8 @@ from unshard.config.files import load_access
 from unshard.config.listener import LinkSecurity, ListenerConfig
 from unshard.config.secret import read_secret
 from unshard.web.audit import AuditLog
-from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app
+from unshard.web.observe import audit_routes
 from unshard.web.server import WebServer
 from unshard.web.tls import http_client
 from unshard.web.tokens import Access

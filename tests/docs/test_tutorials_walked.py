@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from task_runs import wait_until
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer, reserved
+from unshard.testing.servers import MariadbServer, ThrowawayServer, reserved
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 PAGES = Path(__file__).parents[2] / "docs" / "tutorial"

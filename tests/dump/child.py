@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from unshard.dump.start import DumpSettings
+from unshard.dump.folder import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.load.checkpoint import LoadTables
 from unshard.load.unit import LoadSettings, LoadUnit

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from unshard.dump.folder import DumpSettings
 from unshard.dump.lock_free import reader
 from unshard.dump.locked import ChunkWork, _lock
-from unshard.dump.start import DumpSettings
 from unshard.dump.unit import DumpUnit
 from unshard.errors import DumpError
 from unshard.model.table import TableName

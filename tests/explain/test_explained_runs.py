@@ -19,8 +19,7 @@ from unshard.ddl.online import Kept
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import save_records
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 OWN_LOG = ("SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1")

@@ -14,13 +14,13 @@ from unshard.dump.read import FETCH_BYTES, read_rows
 from unshard.errors import LoadError, Where
 from unshard.load.checkpoint import LoadTables
 from unshard.load.pieces import LoadPiece
-from unshard.load.split import behind, smaller
 from unshard.load.unit import LoadSettings, LoadUnit
+from unshard.load.write import behind, smaller
 from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
-from unshard.target.gate import RateLimiter
+from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.binlog_count import count_by_key, row_events
 from unshard.testing.servers import MariadbServer
 from unshard.testing.threads import run_tasks

@@ -21,8 +21,8 @@ from unshard import log
 from unshard.errors import ConfigError
 from unshard.log import rotation
 from unshard.log.hide import redacted
+from unshard.log.lines import Sampler
 from unshard.log.rotation import KEPT_SECONDS, RotatingFile, kept_small
-from unshard.log.sample import Sampler
 
 Lines = Callable[[], list[dict[str, Any]]]
 

@@ -7,18 +7,26 @@ from threading import Event, RLock, Thread
 from types import TracebackType
 from typing import Any
 
-from unshard.api.orders import (
-    Beat,
+from unshard.api.heartbeat import (
+    DesiredState,
+    Heartbeat,
     MasterLink,
-    Orders,
     PurgeWish,
     SourceOrder,
     SubtaskBrief,
     SubtaskOrder,
     unread_source,
 )
-from unshard.api.stage import Stage, UnitName
-from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
+from unshard.api.status import (
+    ProcessError,
+    ProcessResult,
+    RelayStatus,
+    SourceReport,
+    SourceStatus,
+    Stage,
+    SubTaskStatus,
+    UnitName,
+)
 from unshard.api.verbs import OperateSource, StartTask
 from unshard.checks.result import CheckReport
 from unshard.config.source import SourceConfig
@@ -78,11 +86,11 @@ class FakeWorker:
         self.resumed = 0
         self.refusal: ClusterError | None = None
 
-    def beat(self) -> Orders | None:
+    def beat(self) -> DesiredState | None:
         with self.heard:
             return None if self.deaf or self.quiet else self._beat()
 
-    def _beat(self) -> Orders | None:
+    def _beat(self) -> DesiredState | None:
         try:
             orders = self.master.beat(self._sign())
             if self._begins_unread(orders.order):
@@ -133,9 +141,11 @@ class FakeWorker:
     def resume_relay(self) -> None:
         self.resumed += 1
 
-    def _sign(self) -> Beat:
+    def _sign(self) -> Heartbeat:
         epoch, source = (self.order.epoch, self.order.source) if self.order is not None else (0, "")
-        return Beat(name=self.name, addr=self.addr, epoch=epoch, source=source, subtasks=tuple(self.briefs.values()))
+        return Heartbeat(
+            name=self.name, addr=self.addr, epoch=epoch, source=source, subtasks=tuple(self.briefs.values())
+        )
 
     def _differs(self, order: SourceOrder | None) -> bool:
         wanted = {one.task for one in order.subtasks} if order is not None else set()
@@ -234,7 +244,7 @@ class Rig:
         """The worker has been silent for as long as it is waited for."""
         with worker.heard:
             worker.deaf = True
-        self.master.roster.forget(worker.name)
+        self.master.liveness.forget(worker.name)
         self.master.cluster.seat()
 
     def settled(self, task: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from cluster_rig import FakeWorker
 
-from unshard.api.orders import Beat, Orders
+from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.api.verbs import PATH
 from unshard.checks.result import CheckReport
 from unshard.config.listener import ListenerConfig
@@ -32,14 +32,14 @@ class Knock:
     def __init__(self, bases: Sequence[str]) -> None:
         self.clients = [httpx.Client(base_url=base, timeout=30.0, trust_env=False) for base in bases]
 
-    def beat(self, beat: Beat) -> Orders:
+    def beat(self, beat: Heartbeat) -> DesiredState:
         for client in self.clients:
             try:
                 answer = client.post("/worker-link/v1/beat", json=beat.model_dump(mode="json", by_alias=True))
             except httpx.HTTPError:
                 continue
             if answer.is_success:
-                return Orders.model_validate_json(answer.content)
+                return DesiredState.model_validate_json(answer.content)
         raise ClusterError("CLUSTER-001")
 
 

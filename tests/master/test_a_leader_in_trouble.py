@@ -67,7 +67,7 @@ def test_a_leader_whose_store_was_away_hears_its_workers_before_it_gives_them_up
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    for part in (rig.master.election, rig.master.roster):
+    for part in (rig.master.election, rig.master.liveness):
         monkeypatch.setattr(part, "_monotonic", lambda: now)
     worker, spare = rig.worker("w1"), rig.worker("w2")
     rig.sources("a", worker="w1")

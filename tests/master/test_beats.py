@@ -11,8 +11,8 @@ from cluster_rig import Rig, task_text
 from pydantic import ValidationError
 from sqlalchemy import event, update
 
-from unshard.api.orders import Beat, Orders, PurgeWish, SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import DesiredState, Heartbeat, PurgeWish, SubtaskBrief
+from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask, ResumeTask, StopTask
 from unshard.errors import ClusterError
 from unshard.master import tables
@@ -21,9 +21,9 @@ from unshard.master.orders import _subtask_form
 from unshard.master.state import SubtaskRow, TaskRow
 
 
-def sign(number: int, stage: Stage = Stage.RUNNING, *, life: str = "first", **more: Any) -> Beat:
+def sign(number: int, stage: Stage = Stage.RUNNING, *, life: str = "first", **more: Any) -> Heartbeat:
     brief = SubtaskBrief(task="t", stage=stage, revision=more.pop("revision", 4))
-    return Beat(name="w1", addr="w1:8262", source="a", life=life, number=number, subtasks=(brief,), **more)
+    return Heartbeat(name="w1", addr="w1:8262", source="a", life=life, number=number, subtasks=(brief,), **more)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_of_two_processes_with_one_name_and_address_the_later_one_has_them(rig: 
 def test_a_beat_behind_the_goodbye_of_its_worker_brings_nobody_back(rig: Rig, epoch: int) -> None:
     rig.master.beat(sign(3, epoch=epoch, leaving=True))
     rig.master.beat(sign(2, epoch=epoch))
-    assert "w1" not in rig.master.roster.online()
+    assert "w1" not in rig.master.liveness.online()
     assert "a" not in rig.master.cluster.state.bounds
 
 
@@ -138,8 +138,8 @@ def test_a_task_that_is_started_again_takes_no_word_of_the_one_before(rig: Rig) 
 def test_members_of_the_next_version_are_understood() -> None:
     later: dict[str, Any] = {"ofALaterVersion": {"x": 1}}
     brief = {"task": "t", "stage": "Running", **later}
-    assert Beat.model_validate({"name": "w", "addr": "h:1", "subtasks": [brief], **later}).subtasks[0].task == "t"
-    assert Orders.model_validate({"ttlSeconds": 8, **later}).order is None
+    assert Heartbeat.model_validate({"name": "w", "addr": "h:1", "subtasks": [brief], **later}).subtasks[0].task == "t"
+    assert DesiredState.model_validate({"ttlSeconds": 8, **later}).order is None
     for strict in (PurgeWish, PauseTask):  # what would be done else is more than was asked for
         with pytest.raises(ValidationError):
             strict.model_validate(later)
@@ -148,9 +148,9 @@ def test_members_of_the_next_version_are_understood() -> None:
 def test_workers_that_have_another_name_each_time_do_not_pile_up(rig: Rig) -> None:
     rig.worker("alive")
     for number in range(OFFLINE_AT_MOST + 10):
-        rig.master.beat(Beat(name=f"pod-{number:03}", addr=f"10.0.0.{number}:8262"))
-        rig.master.roster.forget(f"pod-{number:03}")
+        rig.master.beat(Heartbeat(name=f"pod-{number:03}", addr=f"10.0.0.{number}:8262"))
+        rig.master.liveness.forget(f"pod-{number:03}")
     known = rig.master.cluster.state.workers
     assert len(known) <= OFFLINE_AT_MOST + 1 and "alive" in known
-    rig.master.beat(Beat(name="pod-000", addr="10.0.0.0:8262"))
+    rig.master.beat(Heartbeat(name="pod-000", addr="10.0.0.0:8262"))
     assert "pod-000" in rig.master.cluster.state.workers

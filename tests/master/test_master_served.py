@@ -15,7 +15,7 @@ from cluster_rig import FakeWorker, source_text, task_text
 from served_master import Knock, served
 
 from task_runs import wait_until
-from unshard.api.orders import Beat, Orders
+from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.master.election import Leader
@@ -30,7 +30,7 @@ def test_a_master_that_follows_passes_everything_on(tmp_path: Path) -> None:
         assert (one.master.election.epoch, two.master.election.epoch) == (1, 0)
         worker = FakeWorker("w1", Knock([two.base]))
         one.workers[worker.addr] = worker
-        heard: list[Orders] = []
+        heard: list[DesiredState] = []
 
         def is_heard() -> bool:
             heard.extend(filter(None, [worker.beat()]))
@@ -68,7 +68,7 @@ def test_nobody_waits_for_a_frozen_leader(tmp_path: Path) -> None:
         assert answer.json()["error_code"] == "CLUSTER-001" and address in answer.text
         link = HttpMasterLink([two.base.removeprefix("http://")], ListenerConfig())
         with pytest.raises(ClusterError) as caught:
-            link.beat(Beat(name="w1", addr="w1:8262"))
+            link.beat(Heartbeat(name="w1", addr="w1:8262"))
         link.close()
         assert caught.value.code == "CLUSTER-022"
 
@@ -114,7 +114,7 @@ def test_a_worker_waits_for_a_silent_master_once(tmp_path: Path, monkeypatch: py
         address = one.base.removeprefix("http://")
         link = HttpMasterLink([f"127.0.0.1:{frozen.getsockname()[1]}", address], ListenerConfig())
         for _ in range(3):
-            assert link.beat(Beat(name="w1", addr="w1:8262")).leader == address
+            assert link.beat(Heartbeat(name="w1", addr="w1:8262")).leader == address
         link.close()
         frozen.accept()
         with pytest.raises(BlockingIOError):
@@ -135,14 +135,14 @@ def test_a_worker_that_one_master_refuses_asks_the_others(tmp_path: Path) -> Non
     try:
         link = HttpMasterLink(addresses, ListenerConfig())
         with pytest.raises(ClusterError, match="CLUSTER-024"):
-            link.beat(Beat(name="w1", addr="w1:8262"))
+            link.beat(Heartbeat(name="w1", addr="w1:8262"))
         link.close()
         with served(f"sqlite:///{tmp_path / 'm.db'}", "one") as one:
             link = HttpMasterLink([*addresses, one.master.addr], ListenerConfig())
 
             def heard() -> bool:
                 with suppress(ClusterError):  # a machine that is slow answers another beat
-                    return link.beat(Beat(name="w1", addr="w1:8262")).leader == one.master.addr
+                    return link.beat(Heartbeat(name="w1", addr="w1:8262")).leader == one.master.addr
                 return False
 
             wait_until(heard, "it is heard")

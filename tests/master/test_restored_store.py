@@ -7,7 +7,7 @@ from dataclasses import replace
 from cluster_rig import FakeWorker, Rig
 from test_sources_of_a_cluster import until
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.api.verbs import PauseTask, ResumeTask
 from unshard.master.state import SubtaskRow
 

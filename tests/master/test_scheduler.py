@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unshard.api.orders import SubtaskBrief
-from unshard.api.stage import Stage
-from unshard.master.scheduler import Seating, seat, worker_fault
+from unshard.api.heartbeat import SubtaskBrief
+from unshard.api.status import Stage
+from unshard.master.scheduler import Assignment, seat, worker_fault
 from unshard.master.state import Bound, SourceRow, State, SubtaskRow, WorkerRow
 
 NAMES = ("a", "b", "c", "d")
@@ -25,7 +25,7 @@ def state(bounds: dict[str, str], last: dict[str, str] | None = None, hosts: dic
 def test_sources_are_spread_over_machines() -> None:
     hosts = {"w1": "one", "w2": "one", "w3": "one", "w4": "two", "w5": "three"}
     found = seat(state({"a": "w1"}, hosts=hosts), WORKERS)
-    assert found == Seating((), (("b", "w4"), ("c", "w5"), ("d", "w2")))
+    assert found == Assignment((), (("b", "w4"), ("c", "w5"), ("d", "w2")))
 
 
 def test_a_source_goes_back_to_the_worker_that_has_its_relay_log() -> None:
@@ -39,8 +39,8 @@ def test_a_source_leaves_the_spare_that_another_one_wants() -> None:
 
 def test_a_lost_worker_s_source_moves_and_the_others_stay() -> None:
     before = state({"a": "w1", "b": "w2", "c": "w3", "d": "w4"})
-    assert seat(before, {"w2", "w3", "w4", "w5"}) == Seating(("a",), (("a", "w5"),))
-    assert seat(before, {"w2", "w3", "w4"}) == Seating(("a",), ())
+    assert seat(before, {"w2", "w3", "w4", "w5"}) == Assignment(("a",), (("a", "w5"),))
+    assert seat(before, {"w2", "w3", "w4"}) == Assignment(("a",), ())
     assert not seat(before, WORKERS)
 
 
@@ -67,8 +67,8 @@ def stranded(bounds: dict[str, str], dump_at: str) -> State:
 
 def test_a_source_goes_back_to_the_worker_that_has_its_dump() -> None:
     bounds = {"a": "w1", "b": "w2", "c": "w3", "d": "w4"}
-    assert seat(stranded(bounds, "w5"), WORKERS) == Seating((), (("d", "w5"),), ("d",))
-    assert seat(stranded(bounds, "w2"), WORKERS[:4]) == Seating((), (("d", "w2"), ("b", "w4")), ("d",)), "they swap"
+    assert seat(stranded(bounds, "w5"), WORKERS) == Assignment((), (("d", "w5"),), ("d",))
+    assert seat(stranded(bounds, "w2"), WORKERS[:4]) == Assignment((), (("d", "w2"), ("b", "w4")), ("d",)), "they swap"
     assert not seat(stranded(bounds, "w5"), WORKERS[:4]), "it is not back"
     assert not seat(stranded(bounds, "w4"), WORKERS), "it has lost it itself"
     assert not seat(stranded(bounds, ""), WORKERS)

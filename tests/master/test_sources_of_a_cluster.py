@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from cluster_rig import Rig, source_text, task_text
 
-from unshard.api.orders import Beat
-from unshard.api.stage import Stage, UnitName
+from unshard.api.heartbeat import Heartbeat
+from unshard.api.status import Stage, UnitName
 from unshard.api.verbs import (
     Config,
     ConfigExport,
@@ -65,7 +65,7 @@ def test_the_source_of_a_worker_that_leaves_moves_at_once(tmp_path: Path) -> Non
         rig.sources("a")
         rig.worker("w2")
         del rig.workers[first.addr]
-        rig.master.beat(Beat(name="w1", addr=first.addr, leaving=True))
+        rig.master.beat(Heartbeat(name="w1", addr=first.addr, leaving=True))
         assert worker_of(rig, "a") == "w2"
         back = rig.worker("w1")
         assert (worker_of(rig, "a"), back.order) == ("w2", None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.master import tables
 from unshard.master.state import SourceRow
 from unshard.master.store import Store, value_of

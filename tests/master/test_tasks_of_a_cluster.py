@@ -8,9 +8,17 @@ import pytest
 from cluster_rig import Rig, task_text
 
 from task_runs import wait_until
-from unshard.api.orders import Beat, SubtaskBrief
-from unshard.api.stage import Stage, UnitName
-from unshard.api.status import ProcessError, ProcessResult, RelayStatus, SourceReport, SourceStatus, SubTaskStatus
+from unshard.api.heartbeat import Heartbeat, SubtaskBrief
+from unshard.api.status import (
+    ProcessError,
+    ProcessResult,
+    RelayStatus,
+    SourceReport,
+    SourceStatus,
+    Stage,
+    SubTaskStatus,
+    UnitName,
+)
 from unshard.api.verbs import (
     REQUESTS,
     Binlog,
@@ -234,7 +242,7 @@ def test_the_count_and_the_wait_of_auto_resume_outlive_the_master_and_the_worker
         writing.put_subtask(SubtaskRow("t", "a", Stage.RUNNING, brief=waits))
     rig.master.close()
     with Rig(rig.url) as again:
-        order = again.master.beat(Beat(name="w1", addr="w1:8262")).order
+        order = again.master.beat(Heartbeat(name="w1", addr="w1:8262")).order
         assert order is not None and order.subtasks[0].kept == waits
 
 
@@ -375,8 +383,8 @@ def test_a_stop_that_its_worker_cannot_have_heard_says_so(rig: Rig) -> None:
 
     def silent() -> bool:
         for name in rig.workers:
-            rig.master.roster.forget(name.partition(":")[0])
-        return not rig.master.roster.online()
+            rig.master.liveness.forget(name.partition(":")[0])
+        return not rig.master.liveness.online()
 
     wait_until(silent, "a last beat that was on its way")
     (told,) = rig.master.stop_task(StopTask(name="t"))["sources"]

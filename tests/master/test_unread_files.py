@@ -9,7 +9,7 @@ import pytest
 from cluster_rig import Rig, source_text, task_text
 from test_sources_of_a_cluster import members, refused, until
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.api.verbs import (
     ListMember,
     OperateSource,

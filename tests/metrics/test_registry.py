@@ -12,10 +12,9 @@ import pytest
 import yaml
 
 from unshard.metrics import METRICS
-from unshard.metrics.dashboard import dashboard, panels_of
+from unshard.metrics.monitoring import alerts, dashboard, panels_of, rules
 from unshard.metrics.of_dm import ELSEWHERE
 from unshard.metrics.registry import ROWS
-from unshard.metrics.rules import alerts, rules
 
 MONITORING = Path(__file__).parents[2] / "examples" / "monitoring"
 WORDS = frozenset(

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,7 @@ import pytest
 
 from checked import as_user, found, mended, report_of, statement, with_keys, with_source
 from task_runs import TaskFiles, newest
-from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.older_servers import Mysql56Server
+from unshard.testing.mysql_server import Mysql56Server, MysqlServer
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -6,9 +6,8 @@ import pytest
 
 from ddl_followed import Followed
 from random_ddl import MARIADB, MYSQL, RandomDdl
-from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
+from unshard.testing.servers import ThrowawayServer
 
 pytestmark = pytest.mark.server
 

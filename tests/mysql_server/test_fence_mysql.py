@@ -10,7 +10,7 @@ import pytest
 from asides import frozen_before
 from unshard.errors import SyncError
 from unshard.mysql.connection import rows
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
 from unshard.testing.mysql_server import MysqlServer
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.server
 
 
 def test_what_is_sent_late_meets_a_dead_connection(mysql_target: MysqlServer, schema: str) -> None:
-    journal = Journal(mysql_target.endpoint, MetaTables(schema, "task"), "s1")
-    heir = replace(journal)
+    store = CheckpointStore(mysql_target.endpoint, MetaTables(schema, "task"), "s1")
+    heir = replace(store)
     with closing(mysql_target.connection()) as looks:
-        journal.claim()
-        late = frozen_before(journal, f"CREATE TABLE {schema}.late (id INT)")
+        store.claim()
+        late = frozen_before(store, f"CREATE TABLE {schema}.late (id INT)")
         heir.claim()
         late.goes_on.set()
         error = late.join()
@@ -30,5 +30,5 @@ def test_what_is_sent_late_meets_a_dead_connection(mysql_target: MysqlServer, sc
         assert not rows(looks, f"SHOW TABLES FROM {schema} LIKE 'late'")
         heir.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
         assert rows(looks, f"SHOW TABLES FROM {schema} LIKE 'own'")
-    for one in (journal, heir):
+    for one in (store, heir):
         one.drop()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.json_diff import apply_diffs
 from unshard.binlog.rows import decode_range
 from unshard.dump.read import read_rows
@@ -19,12 +19,12 @@ from unshard.errors import Where
 from unshard.model.change import Op
 from unshard.model.table import Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.batch import BatchShape, TablePlan
-from unshard.sync.encode import encode
-from unshard.sync.merge import merge
-from unshard.sync.tables import plan_target
+from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.steps.encode import encode
+from unshard.sync.steps.merge import merge
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 pytestmark = pytest.mark.server
 

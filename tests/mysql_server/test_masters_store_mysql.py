@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import update
 
-from unshard.api.orders import SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SubtaskBrief
+from unshard.api.status import Stage
 from unshard.errors import ClusterError
 from unshard.master import tables
 from unshard.master.election import Election

@@ -14,9 +14,8 @@ from task_runs import TaskFiles, TaskRun, newest
 from unshard.errors import RelayError
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer
-from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

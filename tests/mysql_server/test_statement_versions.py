@@ -23,10 +23,8 @@ from unshard.source.by_time import position_at
 from unshard.target.meta import MetaTables
 from unshard.target.waits import standstill
 from unshard.testing.compare import assert_equal
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.mysql_server import Mysql56Server, Mysql80Server, MysqlServer, OldMariadbServer, OtherMariadbServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from binlog_listing import listed
 from server_tool import ask
-from unshard.binlog.format import MAGIC
+from unshard.binlog.headers import MAGIC
 from unshard.errors import BinlogError
 from unshard.testing.programs import program
 

@@ -9,10 +9,10 @@ import pytest
 
 from unshard.model.table import TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.versions import FOREVER
+from unshard.sync.steps.decode import FOREVER
 from unshard.testing.both_paths import by_dump, make
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import COMMON, MARIADB, Cases
 
 LATE = {"timestamp(6) null default null": ("'2038-01-19 03:14:08'", "'2106-02-07 06:28:15.999999'")}

@@ -12,11 +12,17 @@ import pytest
 
 from task_runs import wait_until
 from unshard.testing import mysql_server
-from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer, mysqlbinlog, server_tree
-from unshard.testing.older_servers import Mysql56Server, Mysql80Server, OldMariadbServer
+from unshard.testing.mysql_server import (
+    Mysql56Server,
+    Mysql80Server,
+    MysqlServer,
+    OldMariadbServer,
+    OtherMariadbServer,
+    mysqlbinlog,
+    server_tree,
+)
 from unshard.testing.programs import MissingProgramError
-from unshard.testing.servers import ServerBootError
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ServerBootError, ThrowawayServer
 
 pytestmark = pytest.mark.server
 

@@ -19,7 +19,7 @@ from typer.main import get_group
 
 from task_runs import wait_until
 from unshard.cli.app import app
-from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
+from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"

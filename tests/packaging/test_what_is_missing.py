@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unshard.errors import EngineError
-from unshard.spark.java import check_java
+from unshard.spark.address import check_java
 
 SOURCE = "source-id: s\nfrom: {host: 127.0.0.1, port: 1, user: root}\n"
 TASK = """name: app

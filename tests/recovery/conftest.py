@@ -9,8 +9,7 @@ import pytest
 
 from target_servers import new_target
 from task_runs import TaskFiles
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.workload import Workload, WorkPlan
 
 

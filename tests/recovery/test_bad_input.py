@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from task_runs import Command, TaskFiles, TaskRun, newest, wait_until
-from unshard.cli.guard import guarded
+from unshard.cli.process import guarded
 from unshard.model.table import TableName
 from unshard.testing.compare import assert_equal
 from unshard.testing.servers import MariadbServer

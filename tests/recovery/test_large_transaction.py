@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from proof import assert_exactly_once
 from task_runs import TaskFiles, TaskRun
 from unshard.errors import EngineError
-from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import LedgerReport
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.batch.row_counts import LedgerReport
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan

@@ -13,7 +13,7 @@ from shard_runs import Shards, ends_at
 from task_runs import Command, TaskFiles, TaskRun, wait_until
 from unshard.model.table import TableName
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import forget_source
+from unshard.target.sharding import forget_source
 from unshard.testing.applied_once import not_once
 from unshard.testing.binlog_count import row_log
 from unshard.testing.servers import MariadbServer

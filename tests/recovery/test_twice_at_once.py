@@ -20,9 +20,9 @@ from task_runs import TaskFiles, TaskRun, at_work, wait_until
 from unshard.errors import Where
 from unshard.spark.batches import run_attempt, run_batch
 from unshard.spark.jobs import run_tasks
-from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import LedgerReport, balance
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.batch.row_counts import LedgerReport, balance
+from unshard.sync.planning import planner as planning
 from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES

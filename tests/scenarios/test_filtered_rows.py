@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from task_runs import TaskFiles, TaskRun
 from unshard.model.change import Op
 from unshard.model.table import Table
-from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan, TablePlan
-from unshard.sync.ledger import LedgerReport
-from unshard.sync.pipeline import run_share
-from unshard.sync.tables import TableRules
+from unshard.sync.batch.plan import BatchPlan, TablePlan
+from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.planning import planner as planning
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.steps.pipeline import run_share
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

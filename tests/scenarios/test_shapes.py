@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from shape_set import ALL_SHAPES, ShapeSet
 from task_runs import PATIENCE_SECONDS, TaskFiles, TaskRun, at_work, commit_more
-from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.planning import planner as planning
 from unshard.sync.unit import SyncUnit
 from unshard.testing.servers import MariadbServer
 

@@ -14,7 +14,7 @@ from shard_runs import ROW, Shards
 from task_runs import TaskRun, newest, wait_until
 from unshard.errors import UnshardError
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import load_keepers
+from unshard.target.sharding import load_keepers
 from unshard.testing.servers import MariadbServer
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unshard.model.table import TableName
-from unshard.shard.moved_key import Fate, KeyChange, When, fates
+from unshard.shard.moved_key import KeyChange, MoveOutcome, When, fates
 
 TABLES = A, B, C = tuple(TableName("up", f"t_{n}") for n in range(3))
 
@@ -59,7 +59,7 @@ def lives(draw: st.DrawFn) -> Life:
 def applied(life: Life, changes: list[KeyChange], row: int | None) -> int | None:
     """The row that the target has behind all of them that are due; none is a clash."""
     found = fates(changes)
-    assert Fate.CLASH not in found.values()
+    assert MoveOutcome.CLASH not in found.values()
     due = [one for one in changes if one.when is When.NOW and one.order not in found]
     return written(life, due, row)
 
@@ -100,9 +100,9 @@ def test_the_row_ends_as_its_shard_has_it(life: Life, data: st.DataObject) -> No
 
 
 def test_a_row_that_two_shards_keep_is_a_clash() -> None:
-    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)]) == {1: Fate.CLASH}
+    assert fates([change(1, A, True, When.NOW), change(2, B, True, When.AHEAD)]) == {1: MoveOutcome.CLASH}
 
 
 def test_one_that_is_deleted_behind_a_later_ddl_is_none() -> None:
     held = [change(1, A, True, When.NOW), change(3, A, False, When.LATER)]
-    assert fates([*held, change(2, B, True, When.AHEAD)]) == {1: Fate.LEFT_OUT}
+    assert fates([*held, change(2, B, True, When.AHEAD)]) == {1: MoveOutcome.LEFT_OUT}

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 import stored_values as stored
-from unshard.binlog.extent import EndOfData, Extent
+from unshard.binlog.transaction_range import EndOfData, TransactionRange
 from unshard.ddl.online import Kept
 from unshard.dump.metadata import Record
 from unshard.errors import SyncError
 from unshard.model.stored_form import VERSION
 from unshard.model.table import Table
-from unshard.shard.gone import Gone
 from unshard.shard.group import TableState
 from unshard.shard.lock_keeper import LockKeeper
-from unshard.sync.batch import BatchShape
-from unshard.sync.batch_record import RowsRecord, StoredRange, digest, digests, record_of
-from unshard.sync.follow import TransactionRows
-from unshard.sync.plan import Planner
-from unshard.sync.statement_plan import StatementPlan
-from unshard.transform.row_filter import RowFilter
+from unshard.shard.sequence import Gone
+from unshard.sync.batch.plan import BatchShape
+from unshard.sync.batch.stored_plan import RowsRecord, StoredRange, digest, digests, record_of
+from unshard.sync.planning.planner import Planner
+from unshard.sync.source_log.reader import TransactionRows
+from unshard.sync.statements.plan_record import StatementPlan
+from unshard.transform.event_filter import RowFilter
 
 SAMPLES = Path(__file__).parent / "version_1"
 FILTERS = stored.TABLE_PLAN.filters
@@ -119,8 +119,8 @@ def test_a_record_of_a_later_version_is_refused() -> None:
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_batch_that_an_earlier_process_left_open_is_planned_again(version: int) -> None:
     """With the shape on record, which is not the planner's own any more; other rules are refused."""
-    extent = Extent(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
-    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, extent)
+    log_range = TransactionRange(400, 900, 1, 2, frozenset({stored.ORDERS}), 400, 900, (), EndOfData())
+    work = TransactionRows(stored.AT.position, stored.LATER, Path("/relay/bin.000003"), True, log_range)
     planner = Planner("one", stored.BATCH.meta, stored.BATCH.target, BatchShape(9, 9), 2)
     form = sample("rows") if version == 1 else through_json(record_of(stored.BATCH, "x-1", stored.MERGED) | END)
     record = RowsRecord.of(stored.open_batch(form | {"safe": False}))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unshard.ddl.pieces import StatementRules
-from unshard.ddl.scratch import ScratchPlace
+from unshard.ddl.sandbox import ScratchPlace
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.tables import TableRules, TargetTables
-from unshard.sync.tracked_tables import TrackedTables
+from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.target.checkpoint import Checkpoint, TableCheckpoint
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper

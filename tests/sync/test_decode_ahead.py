@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from unshard.errors import BinlogError
-from unshard.sync import pipeline
-from unshard.sync.ledger import Seen
+from unshard.sync.batch.row_counts import Seen
+from unshard.sync.steps import pipeline
 
 SLICES = ((1, 2), (3,), (4,))
 

@@ -7,8 +7,7 @@ import pytest
 from carried import Way
 from error_values import TABLES, carry_error_values
 from unshard.errors import UnshardError
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -16,12 +16,12 @@ from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
 from unshard.mysql.types import arrow_type
-from unshard.sync import gather as module
-from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
-from unshard.sync.encode import encode
-from unshard.sync.gather import gather
-from unshard.sync.pipeline import encode_changes, tie_rows
-from unshard.sync.tables import plan_target
+from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
+from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.steps import coalesce as module
+from unshard.sync.steps.coalesce import gather
+from unshard.sync.steps.encode import encode
+from unshard.sync.steps.pipeline import encode_changes, tie_rows
 from unshard.target.meta import MetaTables
 
 ID = Column("seq", "int", "int(11)", nullable=False)

@@ -13,9 +13,9 @@ from unshard.errors import SyncError, TargetError
 from unshard.model.change import Op
 from unshard.model.position import Location
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchShape
-from unshard.sync.journal import Journal
-from unshard.sync.ledger import Account
+from unshard.sync.batch.plan import BatchShape
+from unshard.sync.batch.row_counts import Account
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.writer import KeptWriter
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
@@ -32,7 +32,7 @@ def place(target_server: MariadbServer) -> Iterator[Target]:
     target_server.run("DROP DATABASE in_doubt")
 
 
-def lose_the_answer_of_a_commit(writer: KeptWriter | Journal) -> None:
+def lose_the_answer_of_a_commit(writer: KeptWriter | CheckpointStore) -> None:
     connection = writer.get()
     send = connection.query
 
@@ -62,13 +62,13 @@ def test_with_a_receipt_it_is_found_applied(place: Target) -> None:
 
 
 def test_what_is_owed_is_added_once_where_the_answer_of_a_move_is_lost(place: Target) -> None:
-    journal = Journal(place.server.endpoint, place.meta, "s1")
-    journal.claim()
-    journal.owe(Account(skipped={("other.t", "block-allow-list"): 3}))
-    lose_the_answer_of_a_commit(journal)
-    journal.move(Location(END, "0-1-9"), {})
-    journal.move(Location(END, "0-1-9"), {})
-    journal.drop()
+    store = CheckpointStore(place.server.endpoint, place.meta, "s1")
+    store.claim()
+    store.owe(Account(skipped={("other.t", "block-allow-list"): 3}))
+    lose_the_answer_of_a_commit(store)
+    store.move(Location(END, "0-1-9"), {})
+    store.move(Location(END, "0-1-9"), {})
+    store.drop()
     assert place.server.query(f"SELECT name, rule, changes, events FROM {place.meta.left_out}") == [
         ("other.t", "block-allow-list", 0, 3)
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from unshard.model.change import ENCODED_SCHEMA, Op
-from unshard.sync.left_out import runs, within, without
+from unshard.sync.batch.excluded_changes import runs, within, without
 
 
 def changes(*rows: tuple[Op, int, bytes, bool]) -> pa.Table:

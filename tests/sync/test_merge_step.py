@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchShape, TargetPlan, Tie
-from unshard.sync.merge import Chunk, merge
+from unshard.sync.batch.plan import BatchShape, ConflictKey, TargetPlan
+from unshard.sync.steps.merge import Chunk, merge
 
 SINGLE = TargetPlan(0, TableName("d", "t"), ("id", "v"), ("id",))
 PAIR = TargetPlan(1, TableName("d", "p"), ("a", "b", "v"), ("a", "b"))
@@ -59,7 +59,7 @@ def test_deletes_name_keys_in_a_list() -> None:
 
 def test_free_updates_of_a_table_with_several_keys_are_replaced_one_by_one_in_safe_mode() -> None:
     rows = changes((0, Op.UPDATE, b"1,", None, b"`id`=1,`v`='a'"), (0, Op.UPDATE, b"2,", None, b"`id`=2,`v`='b'"))
-    ties = (Tie(("id",), (0,), ("exact",)), Tie(("v",), (0,), ("folded",)))
+    ties = (ConflictKey(("id",), (0,), ("exact",)), ConflictKey(("v",), (0,), ("folded",)))
     targets = {0: replace(SINGLE, ties=ties)}
     (chunk,) = merge(rows, targets, BatchShape(1, 100), safe=True)
     assert [(one.sql, one.rows, one.may_miss) for one in chunk.statements] == [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from unshard.model.position import Location, Position
-from unshard.sync.lag import Sighting
-from unshard.sync.ledger import Account, RowCounts
-from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Unsynced, WaitingDdl
+from unshard.sync.batch.row_counts import Account, RowCounts
+from unshard.sync.status import LONG_WINDOW_SECONDS, WINDOW_SECONDS, Meter, Sighting, Unsynced, WaitingDdl
 
 SOURCE = 5_000_000.0
 

@@ -10,8 +10,8 @@ from row_batches import Target
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchShape
-from unshard.target.missing import missing_of
+from unshard.sync.batch.plan import BatchShape
+from unshard.target.row_counts import missing_of
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from row_batches import Target, valid_changes
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchShape
+from unshard.sync.batch.plan import BatchShape
 from unshard.testing.reference import ReferenceDatabase, RowChange
 from unshard.testing.servers import MariadbServer
 

@@ -12,9 +12,9 @@ from unshard.mysql.connection import Endpoint
 from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.sequence import DdlItem
-from unshard.sync import groups
-from unshard.sync.groups import ShardingGroups
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.sharding import coordinator
+from unshard.sync.sharding.coordinator import ShardingGroups
 from unshard.target.meta import MetaTables
 
 ONE, TWO = TableName("up", "t_1"), TableName("up", "t_2")
@@ -39,10 +39,10 @@ class Told:
 @pytest.mark.parametrize(("seconds", "times"), [(0.0, 0), (60.0, 1), (1e10, 0)])
 def test_it_is_told_once(seconds: float, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
-    monkeypatch.setattr(groups, "logger", told)
+    monkeypatch.setattr(coordinator, "logger", told)
     unused: Any = None
-    journal = Journal(Endpoint("127.0.0.1", 1, "root"), MetaTables("meta", "task"), "s1")
-    waiting = ShardingGroups(journal, unused, unused, unused, seconds)
+    store = CheckpointStore(Endpoint("127.0.0.1", 1, "root"), MetaTables("meta", "task"), "s1")
+    waiting = ShardingGroups(store, unused, unused, unused, seconds)
     group = ShardingGroup("s1", TableName("db", "t"), {ONE: TableState(), TWO: TableState()}).meet(ONE, ITEM)
     waiting.keeper = ShardingGroupKeeper("s1").with_group(group)
     for _ in range(2):

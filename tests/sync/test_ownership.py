@@ -7,8 +7,8 @@ import pytest
 from unshard.ddl.pieces import StatementRules
 from unshard.errors import SyncError
 from unshard.model.table import TableName
-from unshard.sync.journal import Journal
-from unshard.sync.ownership import Ownership
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.sharding.table_owners import Ownership
 from unshard.target.meta import MetaTables
 from unshard.testing.servers import MariadbServer
 
@@ -18,13 +18,13 @@ RULES = StatementRules(lambda name: True, lambda schema: True, lambda name: Tabl
 
 
 def test_a_process_whose_source_was_taken_over_has_no_say(target_server: MariadbServer, schema: str) -> None:
-    journals = [Journal(target_server.endpoint, MetaTables(schema, "task"), "s1") for _ in range(2)]
-    zombie, heir = (Ownership(journal, RULES, ("s1", "s2"), told=True) for journal in journals)
-    for journal in journals:
-        journal.claim()
+    journals = [CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1") for _ in range(2)]
+    zombie, heir = (Ownership(store, RULES, ("s1", "s2"), told=True) for store in journals)
+    for store in journals:
+        store.claim()
     heir.announce((NEW,))
     with pytest.raises(SyncError, match="SYNC-001"):
         zombie.announce((OLD,))
     assert heir.declared() == {NEW}
-    for journal in journals:
-        journal.drop()
+    for store in journals:
+        store.drop()

@@ -11,8 +11,7 @@ import pytest
 from unshard.errors import SyncError
 from unshard.model.position import Position
 from unshard.target import receipts
-from unshard.target.forget import forget_task
-from unshard.target.meta import MetaTables
+from unshard.target.meta import MetaTables, forget_task
 from unshard.target.receipts import Applied
 from unshard.testing.servers import MariadbServer
 

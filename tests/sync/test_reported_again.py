@@ -11,12 +11,12 @@ from unshard.ddl.pieces import StatementRules
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
 from unshard.shard.sequence import DdlItem
-from unshard.sync.groups import Next, ShardingGroups
-from unshard.sync.journal import Journal
-from unshard.sync.ownership import Ownership
-from unshard.sync.tables import TargetTables
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.table_plans import TargetTables
+from unshard.sync.sharding.coordinator import Next, ShardingGroups
+from unshard.sync.sharding.table_owners import Ownership
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import announce, done, forget_source, join, load_keeper
+from unshard.target.sharding import announce, done, forget_source, join, load_keeper
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -25,49 +25,49 @@ RULES = StatementRules(lambda name: True, lambda schema: True, lambda name: TARG
 ITEM = DdlItem(Location(Position("b.000001", 4)), Location(Position("b.000001", 9)), ("ALTER",))
 
 
-def started(journal: Journal) -> ShardingGroups:
+def started(store: CheckpointStore) -> ShardingGroups:
     tables: Any = SimpleNamespace(held={}, targets=TargetTables(lambda name: None))
-    journal.claim()
-    groups = ShardingGroups(journal, RULES, tables, lambda name: None)
+    store.claim()
+    groups = ShardingGroups(store, RULES, tables, lambda name: None)
     groups.restore({ONE})
-    Ownership(journal, RULES, ("s1", "s2"), told=True).announce({ONE})
+    Ownership(store, RULES, ("s1", "s2"), told=True).announce({ONE})
     return groups
 
 
 def test_it_is_waited_for_and_told_again(target_server: MariadbServer, schema: str) -> None:
-    journal = Journal(target_server.endpoint, MetaTables(schema, "task"), "s1")
-    groups = started(journal)
-    journal.in_one(groups.put(groups.keeper.group(TARGET).meet(ONE, ITEM)))
+    store = CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1")
+    groups = started(store)
+    store.in_one(groups.put(groups.keeper.group(TARGET).meet(ONE, ITEM)))
 
     def reports() -> list[str]:
         assert groups.next(ITEM.end) is None, "s2 has not said anything yet"
-        keeper = journal.on_target(lambda c: load_keeper(c, journal.meta, TARGET))
+        keeper = store.on_target(lambda c: load_keeper(c, store.meta, TARGET))
         return [source for lock in keeper.locks for source in lock.reports]
 
     assert reports() == ["s1"]
-    journal.in_one(lambda cursor: forget_source(cursor, journal.meta, "s1"))
-    groups = started(journal)
+    store.in_one(lambda cursor: forget_source(cursor, store.meta, "s1"))
+    groups = started(store)
     assert reports() == ["s1"]
-    journal.drop()
+    store.drop()
 
 
 def test_it_skips_what_the_others_have_run_without_it(target_server: MariadbServer, schema: str) -> None:
-    journal = Journal(target_server.endpoint, MetaTables(schema, "task"), "s1")
-    groups = started(journal)
-    journal.in_one(groups.put(groups.keeper.group(TARGET).meet(ONE, ITEM)))
+    store = CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s1")
+    groups = started(store)
+    store.in_one(groups.put(groups.keeper.group(TARGET).meet(ONE, ITEM)))
     assert groups.next(ITEM.end) is None
 
     def without_it(cursor: Any) -> None:
-        forget_source(cursor, journal.meta, "s1")
-        announce(cursor, journal.meta, "s2", {TARGET: [ONE]}, ["s2"])
+        forget_source(cursor, store.meta, "s1")
+        announce(cursor, store.meta, "s2", {TARGET: [ONE]}, ["s2"])
         for ddls in (ITEM.ddls, ("ALTER", "AGAIN")):
-            join(cursor, journal.meta, "s2", TARGET, ddls)
-            done(cursor, journal.meta, "s2", TARGET)
+            join(cursor, store.meta, "s2", TARGET, ddls)
+            done(cursor, store.meta, "s2", TARGET)
 
-    journal.in_one(without_it)
-    groups = started(journal)
+    store.in_one(without_it)
+    groups = started(store)
     assert groups.next(ITEM.end) is None, "it reports"
     found = groups.next(ITEM.end)
     assert found is not None
     assert found[0] is Next.SKIP
-    journal.drop()
+    store.drop()

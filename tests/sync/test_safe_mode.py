@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.sync.batch import TablePlan, TargetPlan
-from unshard.sync.safe_mode import DUMP, Delivery, begin, check_repeatable, needs_bound, read_together
+from unshard.sync.batch.plan import TablePlan, TargetPlan
+from unshard.sync.checkpoint.safe_mode import DUMP, Delivery, begin, check_repeatable, needs_bound, read_together
 from unshard.target.checkpoint import Checkpoint, ExitPoint, TableCheckpoint
 
 ONCE, AT_LEAST = Delivery(), Delivery(exactly_once=False)

@@ -15,13 +15,13 @@ from row_batches import Target, encoded
 from unshard.errors import SyncError
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchPlan, BatchShape
-from unshard.sync.merge import Chunk, Statement
-from unshard.sync.pipeline import apply_partitions
-from unshard.sync.split import smaller
-from unshard.target.ledger import add_left_out, add_to_ledger
+from unshard.sync.batch.plan import BatchPlan, BatchShape
+from unshard.sync.steps.apply import smaller
+from unshard.sync.steps.merge import Chunk, Statement
+from unshard.sync.steps.pipeline import apply_partitions
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, applied
+from unshard.target.row_counts import add_left_out, add_to_ledger
 from unshard.testing.binlog_count import row_events
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer

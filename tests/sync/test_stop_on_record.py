@@ -8,10 +8,10 @@ import pytest
 
 from unshard.errors import LONGEST_TEXT, DdlError, Where
 from unshard.model.position import Position
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.operate import record_stop
 from unshard.target.meta import MetaTables
-from unshard.target.stopped import load_stopped
+from unshard.target.recorded import load_stopped
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
@@ -32,11 +32,11 @@ def small(target_server: MariadbServer) -> Iterator[MariadbServer]:
 def test_of_a_statement_that_no_packet_of_the_target_has_room_for(small: MariadbServer, schema: str) -> None:
     statement = f"INSERT INTO t VALUES {'(1), ' * LARGEST}(2) -- end"
     error = DdlError("DDL-002", Where("s1", "a.t", "bin.000001:194"), "not ROW", {"statement": statement})
-    journal = Journal(small.endpoint, MetaTables(schema, "task"), "s1")
-    journal.claim()
-    record_stop(journal, error, Position("bin.000001", 4), sure=False)
-    found = journal.on_target(lambda connection: load_stopped(connection, journal.meta, "s1"))
-    journal.drop()
+    store = CheckpointStore(small.endpoint, MetaTables(schema, "task"), "s1")
+    store.claim()
+    record_stop(store, error, Position("bin.000001", 4), sure=False)
+    found = store.on_target(lambda connection: load_stopped(connection, store.meta, "s1"))
+    store.drop()
     assert found is not None
     assert (found.position, found.sure, found.code) == (Position("bin.000001", 194), True, "DDL-002")
     assert found.error.startswith("DDL-002 [source s1, table a.t, binlog bin.000001:194]: ")

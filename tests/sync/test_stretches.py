@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unshard.binlog.extent import EndOfData, Extent
+from unshard.binlog.transaction_range import EndOfData, TransactionRange
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.sync.batch import TablePlan, TargetPlan
-from unshard.sync.batch_record import digest
-from unshard.sync.follow import TransactionRows, coalesced
+from unshard.sync.batch.plan import TablePlan, TargetPlan
+from unshard.sync.batch.stored_plan import digest
+from unshard.sync.source_log.reader import TransactionRows, coalesced
 
 FILE = "b.000001"
 T, U = TableName("d", "t"), TableName("d", "u")
 
 
 def rows(start: int, end: int, *tables: TableName) -> TransactionRows:
-    extent = Extent(start, end, 1, 2, frozenset(tables), start, end, (str(end),), EndOfData(), unpacked=1)
-    return TransactionRows(Position(FILE, start), Location(Position(FILE, end), str(end)), Path(FILE), True, extent)
+    log_range = TransactionRange(start, end, 1, 2, frozenset(tables), start, end, (str(end),), EndOfData(), unpacked=1)
+    return TransactionRows(Position(FILE, start), Location(Position(FILE, end), str(end)), Path(FILE), True, log_range)
 
 
 def test_stretches_are_read_together() -> None:
     both = rows(4, 10, T).and_then(rows(20, 25, U))
     assert both.stretches == ((4, 10), (20, 25))
     assert (both.begin.offset, both.end) == (4, Location(Position(FILE, 25), "25"))
-    extent = both.extent
-    assert (extent.start, extent.end, extent.transactions, extent.row_events, both.size) == (4, 25, 2, 4, 13)
-    assert (extent.tables, extent.first_timestamp, extent.last_timestamp) == (frozenset({T, U}), 4, 25)
+    log_range = both.log_range
+    assert (log_range.start, log_range.end, log_range.transactions, log_range.row_events, both.size) == (
+        4,
+        25,
+        2,
+        4,
+        13,
+    )
+    assert (log_range.tables, log_range.first_timestamp, log_range.last_timestamp) == (frozenset({T, U}), 4, 25)
     assert [offset for offset in range(30) if both.holds(Position(FILE, offset))] == [*range(4, 10), *range(20, 25)]
     assert not both.holds(Position("b.000002", 5))
 

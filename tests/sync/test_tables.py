@@ -11,10 +11,10 @@ from unshard.config.rules import ExtractTable, RouteRule
 from unshard.errors import ConfigError, SyncError, Where
 from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
-from unshard.sync.batch import TablePlan
-from unshard.sync.batch_record import digest
-from unshard.sync.encode import keys_of
-from unshard.sync.tables import TableRules, TargetTables, plan_target
+from unshard.sync.batch.plan import TablePlan
+from unshard.sync.batch.stored_plan import digest
+from unshard.sync.planning.table_plans import TableRules, TargetTables, plan_target
+from unshard.sync.steps.encode import keys_of
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.extract import append_constants

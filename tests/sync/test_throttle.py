@@ -15,12 +15,12 @@ from row_batches import Target, encoded
 from unshard.metrics.events import EVENTS
 from unshard.model.change import Op
 from unshard.model.table import TableName
-from unshard.sync.batch import BatchPlan, BatchShape
-from unshard.sync.ledger import LedgerReport
-from unshard.sync.pipeline import apply_partitions
+from unshard.sync.batch.plan import BatchPlan, BatchShape
+from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.steps.pipeline import apply_partitions
 from unshard.sync.throttle import Pacer, TargetLimits, Throttle
 from unshard.target import writer
-from unshard.target.gate import WAITED
+from unshard.target.rate_limiter import WAITED
 from unshard.target.writer import KeptWriter
 from unshard.testing.reference import RowChange
 from unshard.testing.servers import MariadbServer

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from unshard.errors import SyncError, Where
-from unshard.explain.examples import example_statements
+from unshard.explain.table import example_statements
 from unshard.model.position import Location, Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.connection import Endpoint
-from unshard.sync import plan as planning
-from unshard.sync.batch import BatchPlan, BatchShape, TablePlan
-from unshard.sync.plan import Planner
-from unshard.sync.tables import plan_target
+from unshard.sync.batch.plan import BatchPlan, BatchShape, TablePlan
+from unshard.sync.planning import planner as planning
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.table_plans import plan_target
 from unshard.target.meta import MetaTables
 
 COLUMNS = (Column("id", "int", "int(11)", nullable=False), Column("n", "int", "int(11)"))
@@ -35,8 +35,8 @@ def planned(
     monkeypatch.setattr(planning, "_ranges", lambda work, pieces: ())
     monkeypatch.setattr(planning, "_slices", lambda work, size: ())
     begin = Position("b.000001", 4)
-    extent = SimpleNamespace(start=4, end=4 + size, row_events=0)
-    work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, extent=extent, size=size)
+    log_range = SimpleNamespace(start=4, end=4 + size, row_events=0)
+    work: Any = SimpleNamespace(begin=begin, end=Location(begin, ""), checksum=True, log_range=log_range, size=size)
     return planner.plan(work, (table,), 1, 1, safe=safe)
 
 

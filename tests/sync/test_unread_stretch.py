@@ -11,7 +11,7 @@ import pytest
 from unshard.errors import BinlogError, ShardError, Where
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.sync.moved import MovedRows
+from unshard.sync.sharding.moved_rows import MovedRows
 
 A, B, C = (TableName("up", f"t_{letter}") for letter in "abc")
 

@@ -10,7 +10,7 @@ from unshard.errors import Where
 from unshard.model.change import IMAGE_FIELDS, Op
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.structure import read_table
-from unshard.sync.versions import FOREVER, current_rows
+from unshard.sync.steps.decode import FOREVER, current_rows
 from unshard.testing.both_paths import by_dump, create_copies, write
 from unshard.testing.servers import MariadbServer
 

@@ -19,7 +19,7 @@ from unshard.errors import ClusterError, SyncError
 from unshard.master import beginning
 from unshard.mysql.connection import rows
 from unshard.retry import given_up_by
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import fence
 from unshard.target.meta import MetaTables
 from unshard.testing.servers import MariadbServer
@@ -37,24 +37,24 @@ mysql-instances:
 
 
 @pytest.fixture
-def journal(target_server: MariadbServer, schema: str) -> Iterator[Journal]:
-    made = Journal(target_server.endpoint, MetaTables(schema, "task"), "s'1")
+def store(target_server: MariadbServer, schema: str) -> Iterator[CheckpointStore]:
+    made = CheckpointStore(target_server.endpoint, MetaTables(schema, "task"), "s'1")
     made.claim()
     yield made
     made.drop()
 
 
 @pytest.fixture
-def heir(journal: Journal) -> Iterator[Journal]:
-    made = replace(journal, _connection=None)
+def heir(store: CheckpointStore) -> Iterator[CheckpointStore]:
+    made = replace(store, _connection=None)
     yield made
     made.drop()
 
 
 def test_what_is_sent_late_meets_a_dead_connection(
-    journal: Journal, heir: Journal, target_server: MariadbServer, schema: str
+    store: CheckpointStore, heir: CheckpointStore, target_server: MariadbServer, schema: str
 ) -> None:
-    late = frozen_before(journal, f"CREATE TABLE {schema}.late (id INT)")
+    late = frozen_before(store, f"CREATE TABLE {schema}.late (id INT)")
     heir.claim()
     late.goes_on.set()
     error = late.join()
@@ -65,12 +65,12 @@ def test_what_is_sent_late_meets_a_dead_connection(
 
 
 def test_what_the_server_works_at_is_waited_for(
-    journal: Journal, heir: Journal, target_server: MariadbServer, schema: str
+    store: CheckpointStore, heir: CheckpointStore, target_server: MariadbServer, schema: str
 ) -> None:
     with closing(target_server.connection()) as other:
         other.query(f"CREATE TABLE {schema}.t (id INT)")
         other.query(f"LOCK TABLES {schema}.t READ")
-        late = frozen_before(journal, f"ALTER TABLE {schema}.t ADD COLUMN c INT")
+        late = frozen_before(store, f"ALTER TABLE {schema}.t ADD COLUMN c INT")
         late.goes_on.set()
         wait_until(lambda: "ALTER" in at_work(target_server, schema), "the ALTER waits")
         claiming = Aside(lambda _: heir.claim())
@@ -82,8 +82,10 @@ def test_what_the_server_works_at_is_waited_for(
     assert target_server.query(f"SHOW COLUMNS FROM {schema}.t LIKE 'c'")
 
 
-def test_who_gives_up_waits_no_longer(journal: Journal, heir: Journal, target_server: MariadbServer) -> None:
-    late = frozen_before(journal, "SELECT SLEEP(600)")
+def test_who_gives_up_waits_no_longer(
+    store: CheckpointStore, heir: CheckpointStore, target_server: MariadbServer
+) -> None:
+    late = frozen_before(store, "SELECT SLEEP(600)")
     late.goes_on.set()
     wait_until(lambda: "SLEEP" in at_work(target_server, "SLEEP"), "a statement that takes long")
     give_up = Event()
@@ -102,9 +104,9 @@ def test_who_gives_up_waits_no_longer(journal: Journal, heir: Journal, target_se
 
 
 def test_a_source_whose_statement_still_runs_leaves_a_task_when_it_is_asked_again(
-    journal: Journal, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+    store: CheckpointStore, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = frozen_before(journal, "SELECT SLEEP(600)")
+    late = frozen_before(store, "SELECT SLEEP(600)")
     late.goes_on.set()
     wait_until(lambda: "SLEEP" in at_work(target_server, "SLEEP"), "a statement that takes long")
     ((running,),) = target_server.query("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%SLEEP(600)'")
@@ -123,11 +125,15 @@ def test_a_source_whose_statement_still_runs_leaves_a_task_when_it_is_asked_agai
 
 
 def test_a_session_that_is_not_ours_to_end_is_ended_by_the_server(
-    journal: Journal, heir: Journal, target_server: MariadbServer, schema: str, monkeypatch: pytest.MonkeyPatch
+    store: CheckpointStore,
+    heir: CheckpointStore,
+    target_server: MariadbServer,
+    schema: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fence, "IDLE_SECONDS", 1)
     target_server.run("CREATE OR REPLACE USER heir@'127.0.0.1'", f"GRANT ALL ON {schema}.* TO heir@'127.0.0.1'")
-    late = frozen_before(journal, f"CREATE TABLE {schema}.late (id INT)")
+    late = frozen_before(store, f"CREATE TABLE {schema}.late (id INT)")
     heir.endpoint = replace(heir.endpoint, user="heir")
     heir.claim()
     late.goes_on.set()
@@ -137,7 +143,7 @@ def test_a_session_that_is_not_ours_to_end_is_ended_by_the_server(
 
 
 def test_a_server_without_such_locks_is_worked_with(
-    journal: Journal, schema: str, target_server: MariadbServer, monkeypatch: pytest.MonkeyPatch
+    store: CheckpointStore, schema: str, target_server: MariadbServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def without(connection: Any, statement: str, values: Any = ()) -> list[tuple[Any, ...]]:
         if "GET_LOCK" in statement:
@@ -145,7 +151,7 @@ def test_a_server_without_such_locks_is_worked_with(
         return rows(connection, statement, values)
 
     monkeypatch.setattr(fence, "rows", without)
-    journal.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
+    store.change(lambda c: rows(c, f"CREATE TABLE {schema}.own (id INT)"))
     assert target_server.query(f"SHOW TABLES FROM {schema} LIKE 'own'")
 
 

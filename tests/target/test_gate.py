@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from unshard.mysql.connection import Endpoint, connect
-from unshard.target.gate import RateLimiter
+from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server

@@ -21,11 +21,11 @@ from unshard.mysql.connection import Endpoint, Side, connect, rows
 from unshard.mysql.target_session import IDLE_SECONDS as SECONDS
 from unshard.mysql.target_session import begin_session
 from unshard.retry import ATTEMPTS, pauses
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import checkpoint
 from unshard.target.checkpoint import TableCheckpoint
 from unshard.target.meta import MetaTables
-from unshard.target.retrying import on_target
+from unshard.target.transactions import on_target
 from unshard.target.writer import KeptWriter
 from unshard.testing.servers import MariadbServer
 
@@ -39,14 +39,14 @@ def hurried(server: MariadbServer) -> Endpoint:
 
 
 @pytest.fixture
-def journal(target_server: MariadbServer, schema: str) -> Iterator[Journal]:
-    made = Journal(hurried(target_server), MetaTables(schema, "task"), "s1")
+def store(target_server: MariadbServer, schema: str) -> Iterator[CheckpointStore]:
+    made = CheckpointStore(hurried(target_server), MetaTables(schema, "task"), "s1")
     made.claim()
     yield made
     made.drop()
 
 
-def silent_in_a_transaction(journal: Journal) -> Aside:
+def silent_in_a_transaction(store: CheckpointStore) -> Aside:
     """It holds the row of its source, as a process does that is frozen before its COMMIT."""
 
     def write(aside: Aside) -> None:
@@ -54,7 +54,7 @@ def silent_in_a_transaction(journal: Journal) -> Aside:
             aside.begun.set()
             assert aside.goes_on.wait(60)
 
-        journal.in_one(stand)
+        store.in_one(stand)
 
     aside = Aside(write)
     assert aside.begun.wait(60)
@@ -62,10 +62,10 @@ def silent_in_a_transaction(journal: Journal) -> Aside:
 
 
 def test_the_heir_of_a_frozen_process_goes_on_and_the_frozen_one_writes_nothing(
-    journal: Journal, target_server: MariadbServer
+    store: CheckpointStore, target_server: MariadbServer
 ) -> None:
-    frozen = silent_in_a_transaction(journal)
-    heir = Journal(hurried(target_server), journal.meta, journal.source)
+    frozen = silent_in_a_transaction(store)
+    heir = CheckpointStore(hurried(target_server), store.meta, store.source)
     heir.claim()
     frozen.goes_on.set()
     error = frozen.join()
@@ -98,7 +98,7 @@ def test_who_only_was_silent_for_too_long_does_it_again_once(target_server: Mari
 
 
 def test_a_transaction_of_many_tables_is_not_silent_while_their_rows_are_made(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Structures of 10,000 tables are seconds of work."""
     made = []
@@ -110,7 +110,7 @@ def test_a_transaction_of_many_tables_is_not_silent_while_their_rows_are_made(
 
     monkeypatch.setattr(checkpoint, "_form", slowly)
     names = [TableName("s", f"t{number}") for number in range(40)]
-    journal.move(Location(Position("bin.000001", 4)), {name: TableCheckpoint(Table(name, ())) for name in names})
+    store.move(Location(Position("bin.000001", 4)), {name: TableCheckpoint(Table(name, ())) for name in names})
     assert made == names
 
 

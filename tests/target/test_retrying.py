@@ -13,7 +13,7 @@ import pytest
 
 from unshard.errors import TargetError, UnshardError, Where
 from unshard.mysql.connection import rows
-from unshard.target.retrying import on_target
+from unshard.target.transactions import on_target
 from unshard.target.writer import KeptWriter
 from unshard.testing.servers import MariadbServer
 

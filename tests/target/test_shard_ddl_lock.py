@@ -20,7 +20,7 @@ from unshard.operate.subject import Subject
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.target.meta import MetaTables
-from unshard.target.shard_locks import announce, change, done, join, load_keepers, look
+from unshard.target.sharding import announce, change, done, join, load_keepers, look
 from unshard.testing.servers import MariadbServer
 
 TARGET, TABLE = TableName("db", "t`'\"\n"), TableName("up", "t_1")

@@ -7,7 +7,7 @@ from typing import Any
 import MySQLdb
 import pytest
 
-from unshard.target.upsert import upsert
+from unshard.target.transactions import upsert
 
 
 class Cursor:

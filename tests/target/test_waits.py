@@ -15,7 +15,7 @@ import pytest
 from task_runs import wait_until
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import Endpoint, rows
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import waits
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, advance_statement, note_trouble
@@ -37,17 +37,17 @@ class Batch:
     endpoint: Endpoint
     schema: str
     source: str
-    journal: Journal = field(init=False)
+    store: CheckpointStore = field(init=False)
     threads: list[Thread] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.journal = Journal(self.endpoint, MetaTables(self.schema, "task"), self.source)
-        self.journal.claim()
-        self.journal.open(place(4), place(99), {"kind": "rows"}, 2)
+        self.store = CheckpointStore(self.endpoint, MetaTables(self.schema, "task"), self.source)
+        self.store.claim()
+        self.store.open(place(4), place(99), {"kind": "rows"}, 2)
 
     def begin(self, connection: Any, part: int) -> int:
         """What every chunk begins with; the connection's number."""
-        own = (self.journal.meta, self.source, part, self.journal.epoch, self.journal.batch_id)
+        own = (self.store.meta, self.source, part, self.store.epoch, self.store.batch_id)
         rows(connection, "BEGIN")
         rows(connection, advance_statement(*own, Applied(0), Applied(1)))
         ((number,),) = rows(connection, "SELECT CONNECTION_ID()")
@@ -70,7 +70,7 @@ class Batch:
     def told(self) -> str:
         time.sleep(0.2)  # what InnoDB tells of locks is renewed only when nobody has asked for 0.1 s
         with closing(writer(self.endpoint)) as connection:
-            return standstill(connection, self.journal.meta, self.source, self.journal.session)
+            return standstill(connection, self.store.meta, self.source, self.store.session)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def batches(target_server: MariadbServer, schema: str) -> Iterator[Callable[[str
     for batch in made:
         for thread in batch.threads:
             thread.join()
-        batch.journal.drop()
+        batch.store.drop()
 
 
 def holds(connection: Any, schema: str, id_: int) -> int:
@@ -148,7 +148,7 @@ def test_without_the_privilege_it_says_which_is_missing(
 
 def test_what_is_tried_again_is_told_until_the_partition_goes_on(batches: Callable[[str], Batch], schema: str) -> None:
     batch = batches("s1")
-    meta, own = batch.journal.meta, (batch.journal.epoch, batch.journal.batch_id)
+    meta, own = batch.store.meta, (batch.store.epoch, batch.store.batch_id)
     with closing(writer(batch.endpoint)) as connection:
         note_trouble(connection, meta, "s1", 0, *own, "tried again since 12:00:00 UTC, attempt 3")
         assert batch.told() == "tried again since 12:00:00 UTC, attempt 3"
@@ -167,7 +167,7 @@ def test_a_statement_of_ours_that_waits_for_a_transaction_is_told(
     with closing(target_server.connection()) as other:
         holder = holds(other, schema, 1)
         alter = f"ALTER TABLE {schema}.t ADD COLUMN c INT"
-        batch.threads.append(Thread(target=lambda: batch.journal.change(lambda c: rows(c, alter))))
+        batch.threads.append(Thread(target=lambda: batch.store.change(lambda c: rows(c, alter))))
         batch.threads[-1].start()
         wait_until(lambda: f"connection {holder} (root@" in batch.told(), "who may have it in use", told=batch.told)
         assert f"s for a metadata lock: {alter} goes on when no transaction has the table in use" in batch.told()

@@ -9,7 +9,7 @@ import pytest
 from asides import Aside
 from task_runs import wait_until
 from unshard.mysql.connection import connect
-from unshard.target.gate import RateLimiter
+from unshard.target.rate_limiter import RateLimiter
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

@@ -24,7 +24,7 @@ from unshard.errors import SyncError
 from unshard.mysql.connection import rows
 from unshard.mysql.target_session import IDLE_SECONDS
 from unshard.retry import ATTEMPTS, pauses
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import silent
 from unshard.target.meta import MetaTables
 from unshard.target.writer import writer
@@ -43,19 +43,19 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_heir_of_a_frozen_driver_goes_on_and_the_frozen_one_writes_nothing(tidb: TidbServer, schema: str) -> None:
     meta = MetaTables(schema, "task")
-    journal = Journal(tidb.endpoint, meta, "s1")
-    journal.claim()
+    store = CheckpointStore(tidb.endpoint, meta, "s1")
+    store.claim()
 
     def stand_in_a_transaction(aside: Aside) -> None:
         def stand(_: Any) -> None:
             aside.begun.set()
             assert aside.goes_on.wait(240)
 
-        journal.in_one(stand)
+        store.in_one(stand)
 
     asleep = Aside(stand_in_a_transaction)
     assert asleep.begun.wait(60)
-    heir = Journal(tidb.endpoint, meta, "s1")
+    heir = CheckpointStore(tidb.endpoint, meta, "s1")
     begun = time.monotonic()
     heir.claim()
     assert time.monotonic() - begun < 120, "minutes"
@@ -63,7 +63,7 @@ def test_the_heir_of_a_frozen_driver_goes_on_and_the_frozen_one_writes_nothing(t
     error = asleep.join()
     assert isinstance(error, SyncError) and error.code == "SYNC-001", error
     heir.in_one(lambda _: None)
-    for one in (journal, heir):
+    for one in (store, heir):
         one.drop()
 
 

@@ -54,8 +54,8 @@ def test_a_task_lives_with_the_limits_of_its_target(
         equal()
         small.run("SET GLOBAL tidb_restricted_read_only = ON")
         source.run("INSERT INTO limits.t VALUES (5000, 'read-only')")
-        journal = run.sync_unit().journal
-        wait_until(lambda: "TARGET-006" in journal.failed or "read" in journal.failed, "it says what it waits for")
+        store = run.sync_unit().store
+        wait_until(lambda: "TARGET-006" in store.failed or "read" in store.failed, "it says what it waits for")
         small.run("SET GLOBAL tidb_restricted_read_only = OFF", "SET GLOBAL tidb_super_read_only = OFF")
         run.catch_up()
         equal()

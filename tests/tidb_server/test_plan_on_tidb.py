@@ -14,7 +14,7 @@ from unshard.ddl.context import Context
 from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.plan import plan_intent
-from unshard.ddl.scratch import ScratchPlace
+from unshard.ddl.sandbox import ScratchPlace
 from unshard.errors import DdlError
 from unshard.model.position import Position
 from unshard.mysql.connection import session

@@ -12,8 +12,7 @@ from unshard.mysql.charsets import SINGLE_BYTE, to_text
 from unshard.mysql.connection import connect
 from unshard.mysql.tidb_collations import SAMPLE, Difference, difference, nearest
 from unshard.testing.mysql_server import MysqlServer, OtherMariadbServer
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 
 pytestmark = pytest.mark.server

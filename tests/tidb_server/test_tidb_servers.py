@@ -11,7 +11,7 @@ import MySQLdb
 import pytest
 
 from unshard.testing.programs import MissingProgramError
-from unshard.testing.throwaway import ServerBootError
+from unshard.testing.servers import ServerBootError
 from unshard.testing.tidb_server import TidbServer, tidb_program
 
 pytestmark = pytest.mark.server

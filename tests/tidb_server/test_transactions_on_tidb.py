@@ -15,7 +15,7 @@ from task_runs import wait_until
 from unshard.errors import SyncError, Where
 from unshard.model.position import Location, Position
 from unshard.mysql.connection import rows
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target import waits
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import Applied, advance_statement
@@ -119,10 +119,10 @@ def test_rows_whose_foreign_keys_are_checked_are_locked(tidb: TidbServer, table:
 
 
 def test_for_whom_a_commit_waits_is_told(tidb: TidbServer, table: str, schema: str) -> None:
-    journal = Journal(tidb.endpoint, MetaTables(schema, "task"), "s1")
-    journal.claim()
-    journal.open(Location(Position("b.1", 4)), Location(Position("b.1", 9)), {"kind": "rows"}, 1)
-    receipt = advance_statement(journal.meta, "s1", 0, journal.epoch, journal.batch_id, Applied(0), Applied(1))
+    store = CheckpointStore(tidb.endpoint, MetaTables(schema, "task"), "s1")
+    store.claim()
+    store.open(Location(Position("b.1", 4)), Location(Position("b.1", 9)), {"kind": "rows"}, 1)
+    receipt = advance_statement(store.meta, "s1", 0, store.epoch, store.batch_id, Applied(0), Applied(1))
     with closing(tidb.connection()) as other, closing(writer(tidb.endpoint)) as connection:
         rows(other, "BEGIN")
         rows(other, f"SELECT * FROM {table} FOR UPDATE")
@@ -133,7 +133,7 @@ def test_for_whom_a_commit_waits_is_told(tidb: TidbServer, table: str, schema: s
 
         def told() -> str:
             with closing(writer(tidb.endpoint)) as asking:
-                return waits.standstill(asking, journal.meta, "s1", journal.session)
+                return waits.standstill(asking, store.meta, "s1", store.session)
 
         waits_for = (
             rf"connection {number} of the target, ours, waits for \d+ s for a lock that connection {holder} holds"
@@ -142,4 +142,4 @@ def test_for_whom_a_commit_waits_is_told(tidb: TidbServer, table: str, schema: s
         rows(other, "COMMIT")
         assert writes.join() is None
     assert tidb.query(f"SELECT n FROM {table}") == [(11,)]
-    journal.drop()
+    store.drop()

@@ -10,7 +10,7 @@ import pytest
 from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError
 from unshard.model.table import TableName
-from unshard.transform.choice import Chosen
+from unshard.transform.pattern import Chosen
 from unshard.transform.route import Router
 
 

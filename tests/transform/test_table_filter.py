@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from unshard.config.table_filter_syntax import read_rules
+from unshard.config.patterns import read_rules
 from unshard.model.table import TableName
-from unshard.transform.table_filter import TableFilter
+from unshard.transform.taken import TableFilter
 
 
 def takes(value: str, schema: str, table: str, case_sensitive: bool = False) -> bool:

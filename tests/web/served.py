@@ -17,8 +17,8 @@ from unshard.config.access import Role, token_hash
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web.audit import AuditLog
-from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import GuardedRoute, guarded_app, needs
+from unshard.web.observe import audit_routes
 from unshard.web.server import WebServer
 from unshard.web.tokens import CALLER
 

@@ -18,7 +18,7 @@ import yaml
 from fastapi import FastAPI
 from served import bearer, tokens
 
-from unshard.api.orders import PurgeWish
+from unshard.api.heartbeat import PurgeWish
 from unshard.api.status import SourceReport, SourceStatus
 from unshard.api.verbs import PATH, REQUESTS
 from unshard.config.access import Role

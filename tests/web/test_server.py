@@ -109,7 +109,7 @@ def test_a_body_is_bounded_by_its_own_word_and_as_it_comes(tmp_path: Path) -> No
 
 
 def test_a_slow_body_a_slow_head_and_a_long_head_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unshard.web.limits.BODY_SECONDS", 0.4)
+    monkeypatch.setattr("unshard.web.server.BODY_SECONDS", 0.4)
     with served(tmp_path) as server:
         head = b"POST /tasks/t HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
         assert raw(server.port, head).startswith(b"HTTP/1.1 408")

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from unshard.api.orders import Beat
+from unshard.api.heartbeat import Heartbeat
 from unshard.config.listener import ListenerConfig
 from unshard.errors import ClusterError
 from unshard.web import master_link
@@ -42,11 +42,11 @@ def test_masters_of_an_earlier_version_are_told_as_such(monkeypatch: pytest.Monk
     )
     link, later = HttpMasterLink(["m1:8261", "m2:8261"], ListenerConfig()), False
     with pytest.raises(ClusterError) as caught:
-        link.beat(Beat(name="w", addr="h:1"))
+        link.beat(Heartbeat(name="w", addr="h:1"))
     assert caught.value.code == "CLUSTER-086" and "m1:8261: body.x" in caught.value.cause and asked == ["m1", "m2"]
     later = True
     for _ in range(2):
-        link.beat(Beat(name="w", addr="h:1"))
+        link.beat(Heartbeat(name="w", addr="h:1"))
     assert asked[2:] in (["m1", "m2", "m2"], ["m2", "m2"])
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, wait_until
-from unshard.api.orders import Beat, Orders, SourceOrder, SubtaskBrief, SubtaskOrder
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder, SubtaskBrief, SubtaskOrder
+from unshard.api.status import Stage
 from unshard.config.files import load_source, load_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import ClusterError
 from unshard.worker.agent import Agent
-from unshard.worker.source_host import Means, builder
+from unshard.worker.source_worker import Means, builder
 
 
 @dataclass(slots=True)
@@ -27,12 +27,12 @@ class PaperMaster:
     The ttl is longer than a machine stands still; who wants to see its end gives a short one.
     """
 
-    orders: Orders = field(default_factory=lambda: Orders(ttl_seconds=60.0))
-    beats: list[Beat] = field(default_factory=list)
+    orders: DesiredState = field(default_factory=lambda: DesiredState(ttl_seconds=60.0))
+    beats: list[Heartbeat] = field(default_factory=list)
     silent: bool = False
     wake: Callable[[], None] = lambda: None
 
-    def beat(self, beat: Beat) -> Orders:
+    def beat(self, beat: Heartbeat) -> DesiredState:
         if self.silent:
             raise ClusterError("CLUSTER-022", values={"addresses": "none"})
         self.beats.append(beat)

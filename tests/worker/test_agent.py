@@ -11,12 +11,10 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, newest, wait_until
-from unshard.api.orders import Orders, PurgeWish, SubtaskOrder
-from unshard.api.stage import Stage, UnitName
-from unshard.api.status import SyncStatus
+from unshard.api.heartbeat import DesiredState, PurgeWish, SubtaskOrder
+from unshard.api.status import Stage, SyncStatus, UnitName
 from unshard.errors import ClusterError
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.worker.agent import Agent
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -95,7 +93,7 @@ def test_without_a_master_what_is_delivered_at_least_once_is_let_go_and_taken_up
     source, target, name = files.sources["s1"], files.target, files.name
     files.keys = {**files.keys, "delivery": "at-least-once"}
     files.write()
-    master = PaperMaster(Orders(ttl_seconds=2.0))
+    master = PaperMaster(DesiredState(ttl_seconds=2.0))
     master.give(source_order(subtask_order(files)))
     with Running(master, spark) as agent:
         master.wait(name, Stage.RUNNING)
@@ -112,7 +110,7 @@ def test_without_a_master_what_is_exactly_once_goes_on_until_another_worker_has_
     spark: SparkSession, files: TaskFiles, tmp_path: Path
 ) -> None:
     source, target, name = files.sources["s1"], files.target, files.name
-    master, other = PaperMaster(Orders(ttl_seconds=1.0)), PaperMaster()
+    master, other = PaperMaster(DesiredState(ttl_seconds=1.0)), PaperMaster()
     master.give(source_order(subtask_order(files)))
     with Running(master, spark, relay_dir=str(tmp_path / "first")) as agent:
         master.wait(name, Stage.RUNNING)

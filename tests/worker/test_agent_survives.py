@@ -10,9 +10,9 @@ from typing import Any
 from agents import PaperMaster
 
 from task_runs import wait_until
-from unshard.api.orders import Beat, Orders, SourceOrder
+from unshard.api.heartbeat import DesiredState, Heartbeat, SourceOrder
 from unshard.worker.agent import Agent
-from unshard.worker.source_host import Means
+from unshard.worker.source_worker import Means
 from unshard.worker.subtask import Subtask
 
 SOURCE = {"source-id": "s1", "from": {"host": "127.0.0.1", "port": 1, "user": "root"}}
@@ -61,7 +61,7 @@ def test_an_order_that_cannot_be_read_does_not_end_the_worker() -> None:
 class FaultyMaster(PaperMaster):
     faults = 0
 
-    def beat(self, beat: Beat) -> Orders:
+    def beat(self, beat: Heartbeat) -> DesiredState:
         if self.faults < 3:
             self.faults += 1
             raise RuntimeError("not foreseen")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from unshard.api.orders import Beat, SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import Heartbeat, SubtaskBrief
+from unshard.api.status import Stage
 from unshard.config.listener import ListenerConfig
 from unshard.errors import LONGEST_TEXT, DdlError, Where
 from unshard.worker.report import process_error
@@ -17,7 +17,7 @@ def test_beats_of_a_task_that_a_huge_statement_stopped_are_short() -> None:
     error = DdlError("DDL-002", Where("s1", "a.t", "bin.000001:4"), statement, {"statement": statement})
     told = process_error(error, datetime.now(UTC))
     brief = SubtaskBrief(task="t", stage=Stage.PAUSED, error=told)
-    beat = Beat(name="w1", addr="w1:1", subtasks=(brief,) * 20).model_dump_json(by_alias=True)
+    beat = Heartbeat(name="w1", addr="w1:1", subtasks=(brief,) * 20).model_dump_json(by_alias=True)
     assert len(statement) > ListenerConfig().max_request_bytes > len(beat)
     assert "INSERT INTO t" in told.message and "(2) -- end [source s1" in told.message
     assert f"{len(statement) - LONGEST_TEXT} characters more" in told.raw_cause

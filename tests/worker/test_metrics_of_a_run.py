@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
 from task_runs import PATIENCE_SECONDS, TaskFiles, wait_until
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.config.listener import ListenerConfig
 from unshard.metrics import METRICS, of_cluster, of_sharding
 from unshard.testing.servers import MariadbServer
@@ -105,7 +105,7 @@ def test_a_run_is_told_from_dump_to_stop(
 ) -> None:
     source, name = files.sources["s1"], files.name
     units = {
-        "dumpling_dump_finished_rows": held(monkeypatch, "unshard.dump.publish"),
+        "dumpling_dump_finished_rows": held(monkeypatch, "unshard.dump.folder"),
         "unshard_load_rows": held(monkeypatch, "unshard.load.unit"),
     }
     master = PaperMaster()

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from unshard.api.orders import PurgeWish, SourceOrder, SubtaskOrder
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import PurgeWish, SourceOrder, SubtaskOrder
+from unshard.api.status import Stage
 from unshard.config.files import parse_source, parse_task
 from unshard.config.subtask import plan_subtasks
 from unshard.errors import ClusterError, RelayError, TargetError
 from unshard.model.position import Location, Position
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.checkpoint import Checkpoint
 from unshard.target.meta import MetaTables
 from unshard.testing.servers import MariadbServer
-from unshard.worker.source_host import Means, SourceHost
+from unshard.worker.source_worker import Means, SourceWorker
 
 STANDS = """
 name: t
@@ -48,28 +48,28 @@ def not_built(*given: Any) -> Any:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[SourceHost]:
+def host(tmp_path: Path) -> Iterator[SourceWorker]:
     """With a paused task, whose records in the target a purge has to look at, and three files of relay log."""
     folder = tmp_path / "s1" / "a-1.000001"
     folder.mkdir(parents=True)
     (tmp_path / "s1" / "server-uuid.index").write_text("a-1.000001\n")
     for number in (1, 2, 3):
         (folder / f"bin.00000{number}").write_bytes(b"\xfebin")
-    host = SourceHost(order(Stage.PAUSED), Means("w1", not_built, relay_dir=str(tmp_path)), lambda: None)
+    host = SourceWorker(order(Stage.PAUSED), Means("w1", not_built, relay_dir=str(tmp_path)), lambda: None)
     yield host
     host.close()
     host.relay.close()
 
 
-def closed(host: SourceHost) -> None:
+def closed(host: SourceWorker) -> None:
     host.close()
 
 
-def alone(host: SourceHost) -> None:
+def alone(host: SourceWorker) -> None:
     host.stand_alone()
 
 
-def taken_away_and_given_back(host: SourceHost) -> None:
+def taken_away_and_given_back(host: SourceWorker) -> None:
     """The order to begin has come, and is not obeyed yet."""
     host.obey(order(Stage.STOPPED))
     host.tick()
@@ -78,7 +78,7 @@ def taken_away_and_given_back(host: SourceHost) -> None:
 
 
 @pytest.mark.parametrize("happen", [closed, alone, taken_away_and_given_back])
-def test_nothing_is_purged(happen: Callable[[SourceHost], None], host: SourceHost, tmp_path: Path) -> None:
+def test_nothing_is_purged(happen: Callable[[SourceWorker], None], host: SourceWorker, tmp_path: Path) -> None:
     wish = PurgeWish(time=2**40)
     with pytest.raises(TargetError):
         host.purge(wish)  # it asks for the task's place
@@ -90,7 +90,7 @@ def test_nothing_is_purged(happen: Callable[[SourceHost], None], host: SourceHos
     assert len(list(tmp_path.glob("s1/*/bin.*"))) == 3
 
 
-def test_without_tasks_all_but_the_last_file_goes(host: SourceHost, tmp_path: Path) -> None:
+def test_without_tasks_all_but_the_last_file_goes(host: SourceWorker, tmp_path: Path) -> None:
     host.obey(order(Stage.STOPPED).model_copy(update={"subtasks": ()}))
     host.tick()
     host.purge(PurgeWish(time=2**40))
@@ -99,14 +99,14 @@ def test_without_tasks_all_but_the_last_file_goes(host: SourceHost, tmp_path: Pa
 
 @pytest.mark.server
 def test_what_a_task_that_stands_goes_on_from_is_kept(
-    host: SourceHost, tmp_path: Path, target_server: MariadbServer, schema: str
+    host: SourceWorker, tmp_path: Path, target_server: MariadbServer, schema: str
 ) -> None:
     stands = order(Stage.STOPPED, STANDS.format(schema=schema, port=target_server.port))
-    journal = Journal(target_server.endpoint, MetaTables(schema, "t"), "s1")
-    journal.claim()
+    store = CheckpointStore(target_server.endpoint, MetaTables(schema, "t"), "s1")
+    store.claim()
     place = Checkpoint(Location(Position("bin.000002", 4)))
-    journal.cross("a-1", place, ())
-    journal.drop()
+    store.cross("a-1", place, ())
+    store.drop()
     host.obey(stands)
     host.tick()
     assert not host.subtasks
@@ -124,7 +124,7 @@ def test_what_a_task_that_stands_goes_on_from_is_kept(
 
 @pytest.mark.server
 def test_one_that_has_never_begun_keeps_nothing(
-    host: SourceHost, tmp_path: Path, target_server: MariadbServer, schema: str
+    host: SourceWorker, tmp_path: Path, target_server: MariadbServer, schema: str
 ) -> None:
     host.obey(order(Stage.STOPPED, STANDS.format(schema=schema, port=target_server.port)))
     host.tick()

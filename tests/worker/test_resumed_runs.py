@@ -11,8 +11,8 @@ from agents import PaperMaster, Running, source_order, subtask_order
 from pyspark.sql import SparkSession
 
 from task_runs import TaskFiles, newest, wait_until
-from unshard.api.orders import SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SubtaskBrief
+from unshard.api.status import Stage
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
 from unshard.worker.agent import Agent

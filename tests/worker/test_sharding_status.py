@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from unshard.api.stage import Stage
-from unshard.api.status import UnresolvedGroup
+from unshard.api.status import Stage, UnresolvedGroup
 from unshard.sync.status import Meter
 from unshard.worker.report import subtask_form
 from unshard.worker.status import SubtaskStatus

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from task_runs import newest, wait_until
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError
 from unshard.model.position import Location, Position

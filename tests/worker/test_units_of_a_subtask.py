@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from task_runs import wait_until
-from unshard.api.orders import SubtaskBrief, SubtaskOrder
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SubtaskBrief, SubtaskOrder
+from unshard.api.status import Stage
 from unshard.config.subtask import SubtaskConfig
 from unshard.errors import LoadError, Where
 from unshard.model.progress import Progress
-from unshard.worker.hosted import HostedSubtask
 from unshard.worker.subtask import Subtask
+from unshard.worker.subtask_runner import SubtaskRunner
 
 
 class Beginning:
@@ -57,12 +57,12 @@ def test_a_load_that_has_another_dump_is_what_fails() -> None:
     assert subtask.worked == "load"
 
 
-def hosted(subtask: Subtask, *, kept: str) -> HostedSubtask:
+def hosted(subtask: Subtask, *, kept: str) -> SubtaskRunner:
     """On worker w1; the master has it that the dump is on `kept`."""
     brief = SubtaskBrief(task="t", stage=Stage.PAUSED, dump_at=kept)
     order = SubtaskOrder(task="t", stage=Stage.RUNNING, revision=2, config={}, kept=brief)
     config = cast(SubtaskConfig, SimpleNamespace(source_id="s1", source=SimpleNamespace(checker=None)))
-    return HostedSubtask(order, config, lambda _: subtask, lambda: None, "w1", resumes=False)
+    return SubtaskRunner(order, config, lambda _: subtask, lambda: None, "w1", resumes=False)
 
 
 def test_a_worker_that_looks_for_the_dump_does_not_say_that_it_has_it() -> None:

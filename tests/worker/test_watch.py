@@ -11,7 +11,7 @@ import pytest
 
 from task_runs import wait_until
 from unshard.mysql.connection import Endpoint
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.meta import MetaTables
 from unshard.worker import watch
 from unshard.worker.watch import TargetWatch, UpstreamWatch
@@ -41,8 +41,8 @@ def test_a_slow_source_does_not_hold_up_the_status(monkeypatch: pytest.MonkeyPat
 def test_what_holds_up_a_step_is_asked_of_no_short_one_and_shown_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "standstill", lambda *_: "connection 7 holds it")
     monkeypatch.setattr(watch, "session", lambda *_, **__: nullcontext())
-    journal = Journal(Endpoint("h", 1, "u"), MetaTables("m", "t"), "s1", failed="tried again")
-    target = TargetWatch(journal.endpoint, journal)
+    store = CheckpointStore(Endpoint("h", 1, "u"), MetaTables("m", "t"), "s1", failed="tried again")
+    target = TargetWatch(store.endpoint, store)
     now = time.monotonic()
     assert target.note(now) == "", "it has just begun"
     old, other = now - 2 * watch.SLOW_SECONDS, now - watch.SLOW_SECONDS
@@ -51,8 +51,8 @@ def test_what_holds_up_a_step_is_asked_of_no_short_one_and_shown_of_no_other(mon
 
 
 def test_a_target_that_is_away_is_told() -> None:
-    journal = Journal(Endpoint("127.0.0.1", 1, "u"), MetaTables("m", "t"), "s1")
-    target, begun = TargetWatch(journal.endpoint, journal), time.monotonic() - 2 * watch.SLOW_SECONDS
+    store = CheckpointStore(Endpoint("127.0.0.1", 1, "u"), MetaTables("m", "t"), "s1")
+    target, begun = TargetWatch(store.endpoint, store), time.monotonic() - 2 * watch.SLOW_SECONDS
     wait_until(
         lambda: "can't be asked what holds it up: 2002" in target.note(begun), "told", told=lambda: target.note(begun)
     )

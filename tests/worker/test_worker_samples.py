@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.errors import RelayError, SyncError
 from unshard.log import fields
 from unshard.metrics import Sample, exposition
 from unshard.metrics import events as events_of_process
-from unshard.metrics.events import EventCounters
-from unshard.metrics.exits import count_exit, count_operation, count_relay_exit
+from unshard.metrics.events import EventCounters, count_exit, count_operation, count_relay_exit
 from unshard.model.position import Location, Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayUnitStatus
@@ -123,7 +122,7 @@ def test_sharding_ddl_that_waits() -> None:
 
 def test_ends_by_error_are_counted_from_0(monkeypatch: pytest.MonkeyPatch) -> None:
     events = EventCounters()
-    for module in (events_of_process, "unshard.metrics.exits"):
+    for module in (events_of_process, "unshard.metrics.events"):
         name = module if isinstance(module, str) else module.__name__
         monkeypatch.setattr(f"{name}.EVENTS", events)
     relay = RelayUnitStatus("Paused", "", None, 0, 0, 0, None, None)

@@ -5,10 +5,36 @@ A worker fills them in (`sourceStatus`, `subTaskStatus`), the master gathers and
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from unshard.api.stage import Stage, UnitName
+# Stages of a subtask and of a relay, with DM's names.
+
+
+class Stage(StrEnum):
+    """What a subtask or relay is in, or is meant to be in. The last three are passed through, never asked for."""
+
+    NEW = "New"
+    RUNNING = "Running"
+    PAUSED = "Paused"
+    STOPPED = "Stopped"
+    FINISHED = "Finished"
+    PAUSING = "Pausing"
+    RESUMING = "Resuming"
+    STOPPING = "Stopping"
+
+
+class UnitName(StrEnum):
+    """The unit that a subtask is in, with DM's names."""
+
+    NONE = "InvalidUnit"
+    CHECK = "Check"
+    DUMP = "Dump"
+    LOAD = "Load"
+    SYNC = "Sync"
+    RELAY = "Relay"
 
 
 class Form(BaseModel):

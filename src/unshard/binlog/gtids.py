@@ -5,7 +5,7 @@ from __future__ import annotations
 from mmap import mmap
 from struct import unpack_from
 
-from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
+from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.model.gtid import MysqlGtidSet, origin_text
 
 _FIXED, _FLAGS_AT, _COMMIT_ID = 13, 12, 0x02  # of a MariaDB GTID event's body
@@ -14,7 +14,7 @@ _MARIADB_ORIGIN = 8  # bytes; a MySQL server's uuid has more
 
 
 def gtid_texts(runs: list[tuple[bytes, int, int]]) -> tuple[str, ...]:
-    """What `Extent.gtids` holds, from the scanner's runs."""
+    """What `TransactionRange.gtids` holds, from the scanner's runs."""
     mariadb: dict[bytes, int] = {}
     mysql: dict[bytes, list[tuple[int, int]]] = {}
     for origin, first, last in runs:

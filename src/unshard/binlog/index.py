@@ -13,11 +13,11 @@ from pathlib import PurePath
 from struct import unpack_from
 
 from unshard.binlog.events import KIND_TABLE, EventType, event_of
-from unshard.binlog.extent import BudgetReached, EndOfData, Extent, PlainStatement, Rotate, Stop
-from unshard.binlog.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.gtids import alter_flags, commit_time, gtid_text, gtid_texts
+from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
 from unshard.binlog.payload import NotUnpackedError, Payload, unpack
 from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query
+from unshard.binlog.transaction_range import BudgetReached, EndOfData, PlainStatement, Rotate, Stop, TransactionRange
 from unshard.binlog.xa import Completed, PreparedStop, read_prepare, read_statement
 from unshard.errors import BinlogError, Where
 from unshard.kernels.scan import REASONS, Scanner
@@ -33,7 +33,7 @@ _PIECE = 16 << 20  # bytes of a payload that are unpacked at a time
 _REASON = {number: name for name, number in REASONS.items()}
 
 
-def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> Extent:
+def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, where: Where) -> TransactionRange:
     """The extent that begins at `start`, an event boundary that an earlier walk or the file's format gave.
 
     It takes whole transactions until `budget` bytes are used, packed and unpacked (one at least, however large), a
@@ -51,7 +51,7 @@ def walk(data: Data, start: int, *, size: int, budget: int, checksum: bool, wher
     scanner = Scanner(data, start, min(size, len(data)), budget, checksum, KIND_TABLE)
     steps = _Walk(data, start, checksum, where, scanner)
     try:
-        return steps.extent()
+        return steps.log_range()
     except BinlogError:
         if not scanner.transactions:
             raise
@@ -71,7 +71,7 @@ class _Walk:
     scanner: Scanner
     outer: int | None = None
 
-    def extent(self) -> Extent:
+    def log_range(self) -> TransactionRange:
         while True:
             reason = _REASON[self.scanner.run()]
             if reason == "end":
@@ -91,13 +91,13 @@ class _Walk:
             if found is not None:
                 return found
 
-    def before_fault(self) -> Extent:
+    def before_fault(self) -> TransactionRange:
         """The whole transactions before the event that the scanner stopped at."""
         return self._extent(BudgetReached())
 
-    def _extent(self, stop: Stop, end: int | None = None) -> Extent:
+    def _extent(self, stop: Stop, end: int | None = None) -> TransactionRange:
         scanner = self.scanner
-        return Extent(
+        return TransactionRange(
             start=self.start,
             end=scanner.end if end is None else end,
             transactions=scanner.transactions,
@@ -130,7 +130,7 @@ class _Walk:
             raise self._error("BINLOG-002", f"{len(body)} bytes are too few for a ROTATE", event="ROTATE")
         return Rotate(body[8:].decode("utf-8", "replace"), self._after())
 
-    def _payload(self) -> Extent | None:
+    def _payload(self) -> TransactionRange | None:
         """Take a group that was packed into one event, by a walk of its own over what is in it, piece by piece."""
         try:
             payload = Payload(self._body())
@@ -150,14 +150,14 @@ class _Walk:
         except NotUnpackedError as error:
             raise self._not_unpacked(error) from None
 
-    def _take(self, inner: _Walk, pieces: Iterator[bytes], size: int) -> Extent | None:
-        found = inner.extent()
+    def _take(self, inner: _Walk, pieces: Iterator[bytes], size: int) -> TransactionRange | None:
+        found = inner.log_range()
         for piece in pieces:
             if found.stop != EndOfData() or found.transactions or inner.scanner.offset != len(inner.data):
                 raise inner._fault("unexpected")
             inner.data = piece
             inner.scanner.go_on(piece)
-            found = inner.extent()
+            found = inner.log_range()
         stop = found.stop
         if isinstance(stop, PreparedStop) and not found.transactions and stop.end == len(inner.data):
             return self._packed_prepare(replace(stop, unpacked=size))
@@ -167,7 +167,7 @@ class _Walk:
         self.scanner.take_group(inner.scanner, size)
         return None
 
-    def _packed_prepare(self, packed: PreparedStop) -> Extent:
+    def _packed_prepare(self, packed: PreparedStop) -> TransactionRange:
         """An XA transaction whose first part was packed, as a whole: one stop, where the payload stands."""
         scanner = self.scanner
         if scanner.transactions:
@@ -186,7 +186,7 @@ class _Walk:
         event = event_of(self.scanner.event).name
         return self._error(error.code, str(error), event=event, **error.values)
 
-    def _query(self) -> Extent | None:
+    def _query(self) -> TransactionRange | None:
         """Carry out what the text asks for; an extent where it ends one."""
         scanner = self.scanner
         try:
@@ -225,7 +225,7 @@ class _Walk:
         else:
             self.scanner.close_group()
 
-    def _rollback(self) -> Extent | None:
+    def _rollback(self) -> TransactionRange | None:
         """A rolled-back group is written where the server could not drop it, for a temporary table or for MyISAM rows.
 
         All of it is void when only transactional tables are in it. It then gets an extent of its own, without rows.
@@ -241,7 +241,7 @@ class _Walk:
             scanner.close_group()
         return self._extent(BudgetReached())
 
-    def _statement(self, query: QueryEvent) -> Extent | None:
+    def _statement(self, query: QueryEvent) -> TransactionRange | None:
         scanner = self.scanner
         if scanner.group_rows:
             raise self._fault("unexpected")
@@ -262,7 +262,7 @@ class _Walk:
         )
         return self._extent(stop)
 
-    def _prepared(self) -> Extent | None:
+    def _prepared(self) -> TransactionRange | None:
         """The end of an XA transaction's first part; it gets an extent of its own."""
         scanner = self.scanner
         try:
@@ -288,7 +288,7 @@ class _Walk:
             )
         )
 
-    def _xa(self, query: QueryEvent) -> Extent | None:
+    def _xa(self, query: QueryEvent) -> TransactionRange | None:
         scanner = self.scanner
         found = read_statement(query.sql)
         if found is None:

@@ -14,8 +14,7 @@ from pathlib import PurePath
 from unshard.binlog.contents import Facts, facts
 from unshard.binlog.described import describe_table, undescribed
 from unshard.binlog.events import REFUSED, event_of
-from unshard.binlog.format import HEADER_LENGTH
-from unshard.binlog.headers import EventHeader, headers, malformed, place
+from unshard.binlog.headers import HEADER_LENGTH, EventHeader, headers, malformed, place
 from unshard.binlog.images import RowChanges
 from unshard.binlog.payload import NotUnpackedError, unpack
 from unshard.binlog.query import Damaged, QueryEvent, QueryKind, classify, read_query

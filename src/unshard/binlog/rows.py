@@ -14,9 +14,9 @@ from pathlib import PurePath
 import pyarrow as pa
 
 from unshard.binlog.columns import UndecodableValue, build_array
-from unshard.binlog.documents import changes_document, document_buffers
 from unshard.binlog.events import REFUSED, event_of
-from unshard.binlog.format import CHECKSUM_LENGTH
+from unshard.binlog.headers import CHECKSUM_LENGTH
+from unshard.binlog.json_diff import changes_document, document_buffers
 from unshard.binlog.layout import JSON, RAW_DOCUMENT, Layout, plan_layouts
 from unshard.binlog.partial import PartialImages, Present, present_columns
 from unshard.binlog.payload import NotUnpackedError, Payload, PayloadPart, unpack
@@ -29,7 +29,7 @@ from unshard.model.change import IMAGE_FIELDS
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import arrow_type
 
-Wanted = Callable[[TableMap, int], Table | None]
+RoutedStatement = Callable[[TableMap, int], Table | None]
 """Asked at every TABLE_MAP with what it says and the event's offset; None leaves its rows out.
 
 For equal TABLE_MAPs it gives the same Table object, so that all of a table's rows come in one batch.
@@ -74,7 +74,7 @@ def decode_range(
     end: int,
     *,
     checksum: bool,
-    wanted: Wanted,
+    wanted: RoutedStatement,
     seq_base: int = 0,
     offsets: bool = False,
     maps: tuple[int, ...] = (),
@@ -135,7 +135,7 @@ class _Sinks:
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: RoutedStatement,
         where: Where,
         *,
         offsets: bool,

@@ -29,7 +29,7 @@ from unshard.mysql.connection import Endpoint, rows, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.flavour import Server, identify, status_statement
 from unshard.mysql.grants import Grants, account
-from unshard.mysql.schema_structures import QUERIES, assemble
+from unshard.mysql.structure import QUERIES, assemble
 from unshard.mysql.tidb import connected, is_tidb
 from unshard.target.filled import FilledTables
 from unshard.target.meta import MetaTables

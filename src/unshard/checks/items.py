@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from unshard.checks import connections, doubled, losses, privileges, server, shards, tables, tidb, unmatched
+from unshard.checks import doubled, losses, privileges, server, shards, tables, tidb, unmatched
 from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.config.task import TaskConfig
@@ -128,11 +128,11 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "conn_number", "dumper_conn_number_checker", "the source bears the connections of the dump", "source",
-        _of_source(connections.dumper_connections), when=_copies, applies=_COPY, worst="fail",
+        _of_source(server.dumper_connections), when=_copies, applies=_COPY, worst="fail",
     ),
     Item(
         "conn_number", "loader_conn_number_checker", "the target bears the connections of the load", "target",
-        target=connections.loader_connections, applies="`full`, `all`, `load`, until the copy is done",
+        target=server.loader_connections, applies="`full`, `all`, `load`, until the copy is done",
     ),
     Item(
         "online_ddl", "online ddl checker",

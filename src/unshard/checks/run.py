@@ -7,10 +7,9 @@ from functools import partial
 
 from unshard.checks.doubled import doubled
 from unshard.checks.facts import TaskFacts, read_facts
-from unshard.checks.groups import LocatedFinding, grouped
 from unshard.checks.items import ITEMS, Item
 from unshard.checks.one_server import one_server_among
-from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, Result
+from unshard.checks.result import DEFAULT_LIMIT, CheckReport, Finding, LocatedFinding, Result, grouped
 from unshard.config.subtask import SubtaskConfig
 from unshard.config.task import TaskConfig
 from unshard.errors import CheckError, UnshardError

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from unshard.cli.guard import FAILED, guarded
 from unshard.cli.loading import loading
 from unshard.cli.monitoring import metrics
+from unshard.cli.process import FAILED, guarded
 from unshard.cli.verbs import Verbs
 
 

@@ -16,9 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unshard.cli.printer import Level, Printer
-from unshard.model.progress import Progress
-from unshard.model.size import size_text
-from unshard.sync.ledger import RowCounts
+from unshard.model.progress import Progress, size_text
+from unshard.sync.batch.row_counts import RowCounts
 from unshard.sync.status import FailOver
 from unshard.worker.status import SubtaskStatus
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, Literal, TextIO
 
-from unshard.cli.guard import BROKEN_OFF, FAILED
 from unshard.cli.printer import utc_now, utc_text
+from unshard.cli.process import BROKEN_OFF, FAILED
 from unshard.errors import UnshardError
 from unshard.worker.status import SubtaskStatus, WaitingSubtask
 

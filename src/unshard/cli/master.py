@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from unshard.cli.stopping import stopped_by_signal
+from unshard.cli.process import stopped_by_signal
 from unshard.config.cipher import use_key
 from unshard.config.files import load_process
-from unshard.config.master import MasterConfig
+from unshard.config.processes import MasterConfig
 from unshard.config.redact import hidden
 from unshard.config.secret import read_secret
 from unshard.errors import ConfigError, Where

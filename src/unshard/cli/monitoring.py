@@ -35,7 +35,7 @@ def print_list() -> None:
 
 
 def dashboard_text() -> str:
-    from unshard.metrics.dashboard import dashboard
+    from unshard.metrics.monitoring import dashboard
 
     return json.dumps(dashboard(), indent=2) + "\n"
 
@@ -43,6 +43,6 @@ def dashboard_text() -> str:
 def alerts_text() -> str:
     import yaml
 
-    from unshard.metrics.rules import rules
+    from unshard.metrics.monitoring import rules
 
     return HEAD + yaml.safe_dump(rules(), sort_keys=False, width=120, allow_unicode=True)

@@ -14,15 +14,13 @@ from threading import Event
 
 import typer
 
-from unshard.checks.groups import grouped
-from unshard.checks.result import DEFAULT_LIMIT
+from unshard.checks.result import DEFAULT_LIMIT, grouped
 from unshard.checks.run import check_task, found_of, require
-from unshard.cli.address_file import address_in
-from unshard.cli.crew import Crew, Texts
 from unshard.cli.display import show
+from unshard.cli.embedded_cluster import EmbeddedCluster, Texts
 from unshard.cli.json_status import JsonStatus
 from unshard.cli.printer import Printer
-from unshard.cli.run_record import recorded
+from unshard.cli.run_record import address_in, recorded
 from unshard.config.files import TaskFiles
 from unshard.config.listener import ListenerConfig
 from unshard.config.subtask import SubtaskConfig
@@ -32,14 +30,14 @@ from unshard.errors import UnshardError
 from unshard.log import LogSettings, configure, logger
 from unshard.master.beginning import forget
 from unshard.operate.reset import look, undo
-from unshard.spark.java import check_java
+from unshard.spark.address import check_java
 from unshard.web.audit import AuditLog
 from unshard.web.master_app import master_app
 from unshard.web.server import WebServer
 from unshard.web.worker_link import WorkerLinks
 from unshard.worker.engine import Engine
-from unshard.worker.hosted import WAIT_ON_STOP_SECONDS
-from unshard.worker.source_host import builder
+from unshard.worker.source_worker import builder
+from unshard.worker.subtask_runner import WAIT_ON_STOP_SECONDS
 
 ANSWER_SECONDS = 30.0
 
@@ -91,7 +89,7 @@ def run_task(
                 engine.warm()
             listen()  # pyspark has put a handler of its own into place
         texts = Texts(files.texts[0], files.texts[1:])
-        crew = Crew(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
+        crew = EmbeddedCluster(configs, texts, builder(engine.session), wait_on_stop, auto_resume, stop)
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), printer) as address:
                 run.at(address)
@@ -110,7 +108,7 @@ def run_task(
 
 
 @contextmanager
-def _served(crew: Crew, addr: str, file: Path, printer: Printer) -> Iterator[str]:
+def _served(crew: EmbeddedCluster, addr: str, file: Path, printer: Printer) -> Iterator[str]:
     """The API of the crew's master at `addr`; `file` says where for as long. Raises ClusterError 050, 051."""
     links = WorkerLinks(ListenerConfig(), "http", ANSWER_SECONDS)
     server = WebServer(master_app(crew.master, AuditLog(""), links.client, crew.samples), ListenerConfig(), addr)

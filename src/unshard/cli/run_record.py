@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unshard.ctl.runs import RunRecord, is_alive, record_in, write_record
+from unshard.ctl.runs import RunRecord, is_alive, named_in, record_in, write_record
 from unshard.errors import UnshardError
 
 
@@ -61,3 +61,20 @@ def recorded(file: Path, task: str, *, redact: bool) -> Iterator[RunFile]:
 
 def _now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+# The file beside a run's log that says where its API is: `unshard ctl` in that folder finds the run by it.
+
+
+@contextmanager
+def address_in(file: Path, address: str) -> Iterator[None]:
+    """Name `address` (HOST:PORT) in the file for as long; where another run is named there that lives, in one beside it
+    with the port in its name."""
+    if is_alive(named_in(file)):
+        file = file.with_stem(f"{file.stem}.{address.rpartition(':')[2]}")
+    file.write_text(f"{address}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        if named_in(file) == address:
+            file.unlink()

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from unshard.config.subtask import SubtaskConfig
-from unshard.model.size import size_text
+from unshard.model.progress import size_text
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.source.upstream import Upstream
-from unshard.target.ledger import COUNTS
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import Recorded, read_recorded
+from unshard.target.row_counts import COUNTS
 from unshard.worker.watch import UpstreamWatch
 
 _UNKNOWN = "unknown: the source can't be asked"

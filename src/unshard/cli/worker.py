@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from unshard.cli.stopping import stopped_by_signal
+from unshard.cli.process import stopped_by_signal
 from unshard.config.cipher import use_key
 from unshard.config.files import load_process
+from unshard.config.processes import WorkerConfig
 from unshard.config.redact import hidden
-from unshard.config.worker import WorkerConfig
 from unshard.log import configure
 from unshard.web.audit import AuditLog
 from unshard.web.master_link import HttpMasterLink
@@ -22,7 +22,7 @@ from unshard.web.worker_app import worker_app
 from unshard.worker.agent import Agent
 from unshard.worker.engine import Engine
 from unshard.worker.metrics import host_samples
-from unshard.worker.source_host import Means, builder
+from unshard.worker.source_worker import Means, builder
 
 LOOK_SECONDS = 0.5
 

@@ -71,3 +71,13 @@ class ListenerConfig(LinkSecurity):
         if self.ssl_ca and not self.ssl_cert:
             raise ValueError("ssl-ca of a process that listens needs ssl-cert and ssl-key too")
         return self
+
+
+# The file of `unshard ctl`, in place of its flags.
+
+
+class CtlConfig(LinkSecurity):
+    """Where the masters are, and how to speak to them. DM's keys; a flag counts over them."""
+
+    master_addr: str = Field(default="", description="HOST:PORT of the masters, with commas.")
+    rpc_timeout: Seconds = Field(default=600.0, gt=0, description="How long an answer may take.")

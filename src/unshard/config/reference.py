@@ -7,13 +7,12 @@ from typing import Any, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic.fields import FieldInfo
 
-from unshard.config.ctl import CtlConfig
 from unshard.config.keys import section_of
-from unshard.config.master import MasterConfig
+from unshard.config.listener import CtlConfig
+from unshard.config.processes import MasterConfig, WorkerConfig
 from unshard.config.section import Later, NoEffect, Section, Unit, written
 from unshard.config.source import SourceConfig
 from unshard.config.task import TaskConfig
-from unshard.config.worker import WorkerConfig
 
 _INTRO = """# Task and source files
 

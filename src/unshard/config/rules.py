@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from unshard.config.event_names import EventWord, list_fault, matches_any
-from unshard.config.pattern_syntax import Extraction, FreePattern, NamePattern, SqlPattern
+from unshard.config.patterns import Extraction, FreePattern, NamePattern, SqlPattern
 from unshard.config.section import NoEffect, Section
 
 INSTANCE_LIMIT = 15

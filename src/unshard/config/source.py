@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from unshard.config.database import DatabaseConfig
-from unshard.config.notices import used_without_effect
+from unshard.config.problems import used_without_effect
 from unshard.config.rules import FilterRule
 from unshard.config.section import NoEffect, Seconds, Section, Unit
 

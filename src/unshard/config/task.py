@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from unshard.config.checking_items import CheckingItem
 from unshard.config.database import TargetConfig
-from unshard.config.notices import used_without_effect
+from unshard.config.problems import used_without_effect
 from unshard.config.rules import (
     BlockAllowRule,
     ColumnMappingRule,
@@ -20,6 +19,45 @@ from unshard.config.rules import (
 from unshard.config.section import NoEffect, Seconds, Section, Unit, later
 from unshard.config.source import BinlogName, GtidText, SourceId
 from unshard.config.units import DumperConfig, LoaderConfig, SyncerConfig, ValidatorConfig
+
+# The names that `ignore-checking-items` takes: DM's own, and ours.
+
+
+CheckingItem = Literal[
+    "all",
+    "version",
+    "server_id",
+    "binlog_enable",
+    "binlog_format",
+    "binlog_row_image",
+    "binlog_db",
+    "replication_privilege",
+    "dump_privilege",
+    "target_privilege",
+    "meta_position",
+    "conn_number",
+    "online_ddl",
+    "table_schema",
+    "schema_of_shard_tables",
+    "auto_increment_ID",
+    "empty_region",
+    "region_distribution",
+    "downstream_version",
+    "free_space",
+    "downstream_mutex_features",
+    "downstream_table_empty",
+    "primary_key",
+    "target_triggers",
+    "unmatched_rules",
+    "json_values",
+    "target_keys",
+    "rows_between_sources",
+    "shard_settings",
+    "target_collations",
+    "tidb_tables",
+    "tidb_collations",
+]
+
 
 LONGEST_TABLE_SUFFIX = "_lightning_checkpoint_list"
 """The longest ending of a meta table; with the task's name before it, it has to be a table name of 64 characters."""

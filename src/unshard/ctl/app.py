@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from unshard.config.listener import LinkSecurity
 from unshard.config.section import seconds_of
-from unshard.ctl.groups import GlobalFlags
 from unshard.ctl.session import (
     DEFAULT_SECONDS,
     CtlSession,
@@ -21,6 +20,7 @@ from unshard.ctl.session import (
     token_of_environment,
 )
 from unshard.ctl.verbs import binlog, config, member, schema, secret, shard_ddl, source, task
+from unshard.ctl.words import GlobalFlags
 
 ctl = typer.Typer(
     cls=GlobalFlags,
@@ -126,8 +126,8 @@ def _of_environment() -> CtlSession:
 
 
 def _of_file(outer: CtlSession, path: str) -> CtlSession:
-    from unshard.config.ctl import CtlConfig
     from unshard.config.files import load_process
+    from unshard.config.listener import CtlConfig
 
     config = guarded(lambda: load_process(CtlConfig, path, {}))
     security = LinkSecurity(**{name: getattr(config, name) for name in LinkSecurity.model_fields})

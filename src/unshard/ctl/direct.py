@@ -11,14 +11,30 @@ from pathlib import Path
 from typing import Any
 
 from unshard.api.verbs import Binlog, BinlogSchema, CheckTask, ShardDdlLock, ShardDdlLockUnlock
+from unshard.checks.items import opt_in_names
+from unshard.checks.run import check_task
 from unshard.config.files import TaskFiles, read_files
+from unshard.config.subtask import SubtaskConfig
+from unshard.config.task import TaskConfig
 from unshard.ctl.words import source_files
 from unshard.master.beginning import at_time, start_of
 from unshard.operate.binlog import answer_binlog
-from unshard.operate.check import answer_check
 from unshard.operate.locks import answer_locks, answer_unlock
 from unshard.operate.schema import answer_schema
-from unshard.operate.subject import Subject
+from unshard.operate.subject import Subject, wrong_use
+
+# `check-task`: the checks before a start, as dmctl's answer.
+
+
+def answer_check(task: TaskConfig, configs: Sequence[SubtaskConfig], request: CheckTask) -> dict[str, Any]:
+    """The report, cut to the most that was asked for. `task` is that of the request; changes nothing.
+
+    Raises as `check_task`, and ClusterError CLUSTER-047 for an opt-in item that is none.
+    """
+    unknown = sorted(set(request.also).difference(opt_in_names()))
+    if unknown:
+        raise wrong_use(f"--also takes {', '.join(opt_in_names())}, not {unknown[0]}")
+    return check_task(task, configs, request.also).to_dict(request.err_cnt, request.warn_cnt)
 
 
 def check(files: TaskFiles, request: CheckTask) -> dict[str, Any]:

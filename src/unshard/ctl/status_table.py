@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from unshard.ctl.grid import grid
-from unshard.model.size import size_text
+from unshard.model.progress import size_text
 
 _STAGE_STYLES = {"Running": "green", "Finished": "cyan", "Paused": "yellow", "Stopped": "yellow", "New": "dim"}
 _INDENT = "  "

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any
 
 from unshard.ddl.context import Context
-from unshard.ddl.same_structure import alike, normal
+from unshard.ddl.schema_equality import alike, normal
 from unshard.ddl.statement import Ddl, StatementKind
 
 Structures = Mapping[str, str | None]

@@ -1,17 +1,62 @@
-"""One SQL text to a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
-
-Only names are looked for. What else a statement says is left to the server that runs it, so an ALTER with options
-of a server that is not out yet is taken as any other.
-"""
+"""Statements that are passed over because they concern no table's structure or rows (reference of DM, section 5.2)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from unshard.ddl.context import Context
 from unshard.ddl.cursor import Cursor, read_table, tokens_of
-from unshard.ddl.skip import skip_reason
 from unshard.ddl.statement import Ddl, NamePlace, Skipped, StatementKind, TableRole
 from unshard.ddl.table_parts import alter_names, body_end, mentions, says_charset
 from unshard.errors import DdlError
+from unshard.schema.lex import Token, TokenKind
+
+_DEFINER = r"DEFINER = \S+(?: @ \S+| \( \))? "
+_MODIFIERS = rf"(?:OR REPLACE |{_DEFINER}|ALGORITHM = \S+ |SQL SECURITY \S+ |AGGREGATE )*"
+_ANY = rf"(?:CREATE|ALTER|DROP|RENAME) {_MODIFIERS}"
+
+RULES: tuple[tuple[str, str], ...] = (
+    ("savepoint", r"SAVEPOINT"),
+    ("flush", r"FLUSH"),
+    ("table maintenance", r"(?:OPTIMIZE|ANALYZE|REPAIR) (?:(?:NO_WRITE_TO_BINLOG|LOCAL) )?TABLES?"),
+    ("temporary table", r"DROP TEMPORARY TABLES?|(?:CREATE (?:OR REPLACE )?|DROP )TEMPORARY SEQUENCES?"),
+    ("trigger", rf"{_ANY}TRIGGER"),
+    ("procedure", rf"{_ANY}(?:PROCEDURE|PACKAGE)"),
+    ("view", rf"{_ANY}(?:MATERIALIZED |JSON (?:RELATIONAL )?DUALITY )?{_MODIFIERS}VIEW"),
+    ("view", r"REPAIR (?:(?:NO_WRITE_TO_BINLOG|LOCAL) )?VIEW"),
+    ("function", rf"{_ANY}FUNCTION"),
+    ("tablespace", r"(?:CREATE|ALTER|DROP) (?:UNDO |LOGFILE )?(?:TABLESPACE|GROUP)"),
+    ("event", rf"{_ANY}EVENT"),
+    ("library", rf"{_ANY}LIBRARY"),
+    ("spatial reference system", rf"{_ANY}SPATIAL REFERENCE SYSTEM"),
+    ("server", r"(?:CREATE|ALTER|DROP) (?:OR REPLACE )?(?:SERVER|INSTANCE)|(?:UN)?INSTALL"),
+    ("account", rf"GRANT|REVOKE|{_ANY}(?:USER|ROLE)|SET PASSWORD|SET DEFAULT ROLE"),
+)
+"""Reason and pattern over a statement's head: words in capitals, one blank between tokens. The first one counts."""
+
+_PATTERNS = tuple((reason, re.compile(rf"(?:{pattern})(?= |$)")) for reason, pattern in RULES)
+_HEAD_TOKENS = 32
+
+
+def skip_reason(statement: Sequence[Token]) -> str | None:
+    """Which rule passes the statement over, or None. A statement of comments alone is `empty`."""
+    if not statement:
+        return "empty"
+    head = " ".join(_shape(token) for token in statement[:_HEAD_TOKENS])
+    return next((reason for reason, pattern in _PATTERNS if pattern.match(head)), None)
+
+
+def _shape(token: Token) -> str:
+    if token.kind is TokenKind.WORD:
+        return token.word
+    return token.value if token.kind is TokenKind.SYMBOL else "`"
+
+
+# One SQL text to a `Ddl`, a `Skipped`, or an error that says what can't be carried out and what to do.
+#
+# Only names are looked for. What else a statement says is left to the server that runs it, so an ALTER with options
+# of a server that is not out yet is taken as any other.
 
 
 def classify(sql: str, context: Context) -> Ddl | Skipped:

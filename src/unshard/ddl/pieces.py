@@ -22,8 +22,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.ddl.alter_parts import alter_parts
-from unshard.ddl.marks import MarksOf, unmarked
 from unshard.ddl.online import OnlineDdl
+from unshard.ddl.provenance import MarksOf, unmarked
 from unshard.ddl.rewrite import Route, renames, split
 from unshard.ddl.statement import Ddl, StatementKind
 from unshard.errors import DdlError

@@ -1,16 +1,6 @@
-"""What comes before the pieces of a statement are run: what they change upstream, and an intent for the target.
+"""Statements that make a table of an engine without transactions: on the target it is made with InnoDB, as by a copy.
 
-| piece | on the target | tracked |
-|---|---|---|
-| of names that are let through | run | yes |
-| given by an operator | run | no |
-| kept back by the event filter | nothing, or the parts that are left | yes, whole |
-| a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
-| a RENAME within one target table | nothing | yes |
-| a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
-| a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
-| a table is made with an engine without transactions | made with InnoDB (`engines`) | as it is |
-| CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
+What is rolled back elsewhere stays in such a table, so that rows could come twice (`model.shape`).
 """
 
 from __future__ import annotations
@@ -21,24 +11,96 @@ from typing import Any
 
 from unshard.ddl.alter_parts import alter_parts
 from unshard.ddl.context import Context
-from unshard.ddl.engines import with_transactions
+from unshard.ddl.cursor import tokens_of
 from unshard.ddl.for_tidb import for_tidb
 from unshard.ddl.intent import Intent
-from unshard.ddl.marks import check_marks
 from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules
 from unshard.ddl.plan import plan_intent
+from unshard.ddl.provenance import check_marks
 from unshard.ddl.rewrite import routed, with_charset, without_or_replace
-from unshard.ddl.scratch import replaces_tables, show_create_database
+from unshard.ddl.sandbox import replaces_tables, show_create_database
 from unshard.ddl.session import neutral_session
 from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.ddl.tracker import NOT_FOLLOWED, Changes, SchemaTracker, schema_row
 from unshard.errors import DdlError
+from unshard.log import logger
 from unshard.model.position import Position
+from unshard.model.shape import NO_TRANSACTIONS, WITHOUT
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema.lex import Token, tokens
+
+_NO_TRANSACTIONS = frozenset(NO_TRANSACTIONS.upper().split("|")) | {"HEAP", "MERGE"}
+_ROW_FORMATS = frozenset({"FIXED", "PAGE"})
+"""Of MyISAM and of Aria; InnoDB refuses them."""
+
+
+def with_transactions(ddl: Ddl, upstream: Table | None) -> Ddl:
+    """A CREATE TABLE or ALTER TABLE with InnoDB in the place of such an engine, and without options that are none of
+    InnoDB's; others as they are. `upstream` is the source's table before it. The log tells of each change.
+    """
+    if ddl.kind not in (StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE):
+        return ddl
+    found = tokens_of(ddl.text, ddl.context)
+    engines = [token for token in _values(found, "ENGINE") if _bare(token) in _NO_TRANSACTIONS]
+    if not engines and (upstream is None or WITHOUT.search(upstream.create_sql) is None):
+        return ddl
+    formats = [token for token in _values(found, "ROW_FORMAT") if _bare(token) in _ROW_FORMATS]
+    changes = [(token.start, token.end, "InnoDB") for token in engines]
+    changes += [(token.start, token.end, "DEFAULT") for token in formats]
+    changes += [(start, end, "") for start, end in _transactional(found)]
+    text = ddl.text
+    for start, end, new in sorted(changes, reverse=True):
+        text = text[:start] + new + text[end:]
+    if engines:
+        words = {"table": str(ddl.tables[0]), "engine": _bare(engines[0]), "position": ddl.context.where.position}
+        told = "made with InnoDB: its engine has no transactions"
+        logger("sync", source=ddl.context.where.source or "").warning(told, **words)
+    return classify_ddl(text, ddl.context)
+
+
+def _values(found: tuple[Token, ...], option: str) -> list[Token]:
+    """What follows the option's name, with or without an equals sign."""
+    values: list[Token] = []
+    for at, token in enumerate(found):
+        if token.word == option:
+            behind = at + 2 if at + 1 < len(found) and found[at + 1].is_symbol("=") else at + 1
+            values += found[behind : behind + 1]
+    return values
+
+
+def _transactional(found: tuple[Token, ...]) -> list[tuple[int, int]]:
+    """Where Aria's TRANSACTIONAL stands, with the comma that parts it from others."""
+    places = []
+    for at, token in enumerate(found):
+        if token.word == "TRANSACTIONAL":
+            last = at + 2 if at + 1 < len(found) and found[at + 1].is_symbol("=") else at + 1
+            if last < len(found) and found[last].word in ("0", "1", "DEFAULT"):
+                comma = at > 0 and found[at - 1].is_symbol(",")
+                places.append((found[at - 1].start if comma else token.start, found[last].end))
+    return places
+
+
+def _bare(token: Token) -> str:
+    return token.value.strip("'\"`").upper()
+
+
+# What comes before the pieces of a statement are run: what they change upstream, and an intent for the target.
+#
+# | piece | on the target | tracked |
+# |---|---|---|
+# | of names that are let through | run | yes |
+# | given by an operator | run | no |
+# | kept back by the event filter | nothing, or the parts that are left | yes, whole |
+# | a table leaves by RENAME to a name that is not let through | run: its name is free for another | it is gone |
+# | a RENAME within one target table | nothing | yes |
+# | a CREATE TABLE whose target has columns that names fill | nothing: it is made by hand | yes |
+# | a table gets a name in a schema that the target lacks | CREATE DATABASE as upstream, then itself | itself |
+# | a table is made with an engine without transactions | made with InnoDB (`engines`) | as it is |
+# | CREATE OR REPLACE TABLE, the target is no MariaDB | DROP TABLE IF EXISTS, then CREATE TABLE | as it is |
+
 
 _ON_TABLE = frozenset(
     {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX}

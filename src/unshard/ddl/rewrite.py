@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from unshard.ddl.cursor import tokens_of
-from unshard.ddl.own_names import own_names
 from unshard.ddl.parse import classify_ddl
+from unshard.ddl.schema_equality import own_names
 from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.model.table import TableName, quote_name
 

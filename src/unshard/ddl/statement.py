@@ -60,7 +60,7 @@ class NamePlace:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A statement that changes nothing we carry; `reason` is a rule of `unshard.ddl.skip`."""
+    """A statement that changes nothing we carry; `reason` is a rule of `unshard.ddl.parse`."""
 
     reason: str
 

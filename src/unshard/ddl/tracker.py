@@ -18,13 +18,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unshard.ddl.evaluate import evaluate, evaluated_schema
-from unshard.ddl.scratch import Scratch, ScratchPlace, open_scratch
+from unshard.ddl.sandbox import Scratch, ScratchPlace, open_scratch
 from unshard.ddl.statement import Ddl, StatementKind, TableRole
 from unshard.errors import DdlError
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.structure import without_hashes
 from unshard.mysql.tidb import is_tidb
-from unshard.schema.words import NotUnderstoodError
+from unshard.schema.lex import NotUnderstoodError
 
 Changes = dict[TableName, Table | None]
 NOT_FOLLOWED = frozenset({"DDL-003", "DDL-037"})

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from unshard.ddl.scratch import show_create_database
+from unshard.ddl.sandbox import show_create_database
+from unshard.dump.folder import DumpSettings, begin, header_to_resume, publish, still_listed, wipe
 from unshard.dump.lock_free import TableWork, dump_tables, named
 from unshard.dump.locked import ChunkWork, Share, dump_locked, dump_unlocked
 from unshard.dump.metadata import (
@@ -33,8 +34,6 @@ from unshard.dump.metadata import (
 )
 from unshard.dump.outcome import disclose
 from unshard.dump.plan import Listed, TableChunk, list_tables, shares, split, whole
-from unshard.dump.publish import publish, wipe
-from unshard.dump.start import DumpSettings, begin, header_to_resume, still_listed
 from unshard.errors import DumpError, SourceError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location

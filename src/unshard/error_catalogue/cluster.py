@@ -1,10 +1,107 @@
-"""What goes wrong between master, worker and ctl."""
+"""What goes wrong where somebody calls a process: who it is, and how much is asked."""
 
 from __future__ import annotations
 
-from unshard.error_catalogue.access import ACCESS
-from unshard.error_catalogue.ctl import CTL
 from unshard.error_catalogue.entry import CatalogueEntry
+
+ACCESS: dict[str, CatalogueEntry] = {
+    "CLUSTER-050": CatalogueEntry(
+        "{address} can be reached from other machines, but no access control is configured",
+        "set token-file, or ssl-ca with ssl-cert and ssl-key, or listen on 127.0.0.1; "
+        "docs/how-to/secure-a-cluster.md shows both",
+    ),
+    "CLUSTER-051": CatalogueEntry(
+        "cannot listen on {address}", "write HOST:PORT of this machine with a free port; port 0 takes any"
+    ),
+    "CLUSTER-052": CatalogueEntry(
+        "the TLS files cannot be used: {files}",
+        "name readable PEM files: an authority, a certificate and the key that belongs to it",
+    ),
+    "CLUSTER-084": CatalogueEntry(
+        "the HTTP server at {address} has stopped, so this process ends too",
+        "see the cause and the log; start it again, as its systemd unit does by itself",
+    ),
+    "CLUSTER-053": CatalogueEntry(
+        "the request carries no valid token",
+        "send `Authorization: Bearer TOKEN` with a token of the token-file, or with ctl: --token-file FILE",
+    ),
+    "CLUSTER-095": CatalogueEntry(
+        "{place} does not hold a token: a token is one word",
+        "write there what the output of `unshard ctl token` has after `token:`, and nothing else",
+    ),
+    "CLUSTER-054": CatalogueEntry(
+        "{caller} has the role {role}; this needs {needed}", "use a token with that role, or have the role changed"
+    ),
+    "CLUSTER-055": CatalogueEntry(
+        "the body of the request is longer than {limit} bytes", "send less, or raise max-request-bytes"
+    ),
+    "CLUSTER-056": CatalogueEntry("the body of the request did not arrive within {seconds} s", "send it again", True),
+    "CLUSTER-057": CatalogueEntry(
+        "the request took longer than {seconds} s; it may still be carried out",
+        "run `query-status` to see whether it was; `request-timeout` sets the limit",
+    ),
+    "CLUSTER-058": CatalogueEntry(
+        "the audit log {file} cannot be written, so nothing is changed",
+        "make room and make it writable for the user that unshard runs as",
+    ),
+    "CLUSTER-059": CatalogueEntry(
+        "the request is not understood",
+        "correct what the cause names; if that is correct, this process is older than the program that sent it: "
+        "upgrade it",
+    ),
+    "CLUSTER-060": CatalogueEntry(
+        "the request was sent by a web page of another site, and is refused", "call with unshard ctl or with a token"
+    ),
+}
+
+
+# What goes wrong at `unshard ctl`, between it and the masters.
+
+
+CTL: dict[str, CatalogueEntry] = {
+    "CLUSTER-040": CatalogueEntry(
+        "{verb} needs a master, and none is known",
+        "give --master-addr HOST:PORT, or set UNSHARD_MASTER_ADDR or DM_MASTER_ADDR; `unshard run` is found from the "
+        "folder of its log: the one that it was started in, unless --log names another",
+    ),
+    "CLUSTER-041": CatalogueEntry(
+        "no master can be reached at {masters}",
+        "check that the masters run and that --master-addr is right. A master with TLS hangs up on clients without "
+        "--ssl-ca; one that asks for client certificates, also on those without --ssl-cert and --ssl-key. A cluster "
+        "that "
+        "has just lost its leader has another within seconds: try again",
+        retryable=True,
+    ),
+    "CLUSTER-098": CatalogueEntry(
+        "{verb} finds no `unshard run` that is running in this folder",
+        "if an error ended it, do what that says; then give the same `unshard run` command again: it goes on from where"
+        " it was. `unshard status TASK.yaml -s SOURCE.yaml` shows how far that is",
+    ),
+    "CLUSTER-042": CatalogueEntry(
+        "the server at {master} is not a master of this version: {status}",
+        "look at --master-addr: is it a worker's address, a proxy's, or a master of another version?",
+    ),
+    "CLUSTER-043": CatalogueEntry(
+        "the master at {master} refuses this command",
+        "give a token with the role that it needs: --token-file FILE, or set UNSHARD_TOKEN; a master that asks for "
+        "client "
+        "certificates needs --ssl-cert and --ssl-key",
+    ),
+    "CLUSTER-045": CatalogueEntry(
+        "the master at {master} accepted {verb} but gave no answer within {seconds} s",
+        "it may still be carried out: check with `query-status` before you repeat the command; --rpc-timeout makes "
+        "ctl wait longer",
+    ),
+    "CLUSTER-046": CatalogueEntry(
+        "{folder} was not written by `config export`",
+        "give the folder that holds tasks/ and sources/ with -d",
+    ),
+    "CLUSTER-047": CatalogueEntry("the command is not valid", "see `unshard ctl VERB --help`"),
+}
+
+
+# What goes wrong between master, worker and ctl.
+
 
 MASTER: dict[str, CatalogueEntry] = {
     "CLUSTER-001": CatalogueEntry(

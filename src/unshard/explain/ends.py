@@ -15,19 +15,18 @@ import MySQLdb
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.online import Records
-from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
-from unshard.sync.logged import SourceTraits
-from unshard.sync.tables import TargetTables
+from unshard.sync.planning.table_plans import TargetTables
+from unshard.sync.statements.reader import SourceTraits
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import load_records
 from unshard.transform.source_rules import SourceRules
-from unshard.worker.source_traits import read_traits
-from unshard.worker.upstream_clock import utc_of
+from unshard.worker.source_clock import read_traits, utc_of
 
 Name = TypeVar("Name")
 Answer = TypeVar("Answer")

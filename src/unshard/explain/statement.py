@@ -29,9 +29,9 @@ from unshard.explain.finding import (
 )
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
-from unshard.sync.no_shard_mode import refuse_merged, refuse_shared_schema
-from unshard.sync.statement_filter import classify_logged, event_in, filtered_names, judge_operation
-from unshard.sync.wanted import COORDINATED
+from unshard.sync.statements.event_filter import classify_logged, event_in, filtered_names, judge_operation
+from unshard.sync.statements.reader import COORDINATED
+from unshard.sync.statements.uncoordinated import refuse_merged, refuse_shared_schema
 from unshard.transform.source_rules import SourceRules
 from unshard.worker.known_tables import statement_rules
 

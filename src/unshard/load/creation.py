@@ -27,14 +27,13 @@ from unshard.log import logger
 from unshard.model.table import Table, TableName, quote_name
 from unshard.mysql.collations import default_collation
 from unshard.mysql.connection import rows
-from unshard.mysql.defaults import column_lines
-from unshard.mysql.structure import read_table
+from unshard.mysql.structure import column_lines, read_table
 from unshard.mysql.tidb import is_tidb
 from unshard.schema import tidb
 from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.lex import NotUnderstoodError
 from unshard.schema.text import column_text, schema_options, to_table
 from unshard.schema.tidb import NotInTidbError, TidbWords
-from unshard.schema.words import NotUnderstoodError
 
 Route = Callable[[TableName], TableName]
 OpenSession = Callable[[], AbstractContextManager[Any]]

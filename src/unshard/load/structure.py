@@ -10,7 +10,7 @@ from typing import Any
 
 import MySQLdb
 
-from unshard.ddl.ahead import Copied
+from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.errors import LoadError, ShardError, Where
 from unshard.load.contents import Contents, SourceTable
 from unshard.load.creation import Creation, OpenSession, Route, each, named_lock
@@ -40,7 +40,7 @@ class LoadRules:
     mapping_for: Callable[[TableName], ColumnMapping | None]
     extracted: Callable[[TableName], tuple[Extracted, ...]]
     alike: bool = False
-    copied: Copied = field(default_factory=Copied)
+    copied: DdlInSnapshot = field(default_factory=DdlInSnapshot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _is_unfit(structure: Table, there: Table | None, one: _Planned) -> bool:
     return there is not None and not one.extracted and bool(misfits(structure, there))
 
 
-def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, Table], copied: Copied) -> None:
+def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, Table], copied: DdlInSnapshot) -> None:
     """Raises ShardError SHARD-029 where columns differ; their order may."""
     firsts: dict[tuple[TableName, int], Table] = {}
     for one in planned:
@@ -195,7 +195,7 @@ def _refuse_unlike(planned: Sequence[_Planned], structures: Mapping[TableName, T
 
 
 def _widened(
-    connection: Any, target: TableName, copy: Table, copied: Copied, creation: Creation, where: Where
+    connection: Any, target: TableName, copy: Table, copied: DdlInSnapshot, creation: Creation, where: Where
 ) -> Table | None:
     """The target's table, with what the copy needs; sources do so one after the other."""
     with named_lock(connection, f"unshard:{target}"[:64]):

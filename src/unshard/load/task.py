@@ -19,7 +19,7 @@ from unshard.load.sql_dump import Rewriter
 from unshard.load.structure import Way
 from unshard.load.write import VERBS, Destination, OnDuplicate, Writer
 from unshard.mysql.connection import Endpoint
-from unshard.target.gate import RateLimiter
+from unshard.target.rate_limiter import RateLimiter
 
 _ALIKE = frozenset({"binary", "ascii", "utf8", "utf8mb3", "utf8mb4"})
 """Character sets whose bytes mean the same in utf8mb4."""

@@ -1,8 +1,9 @@
-"""The load unit: a dump folder into the target, every row once, however often it is killed."""
+"""A duplicate key in a load: whether all tables that are merged there have that unique key."""
 
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unshard.crash_point import reach
-from unshard.ddl.ahead import Copied
+from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.ddl.session import copied_tables
 from unshard.dump.metadata import STATE, read_dump
 from unshard.dump.outcome import disclose
@@ -21,22 +22,55 @@ from unshard.errors import LoadError, UnshardError, Where
 from unshard.load.checkpoint import FINISHED, RUNNING, LoadTables
 from unshard.load.contents import Contents, allowed, contents_of
 from unshard.load.creation import Route, creation_for
-from unshard.load.duplicates import unlike_keys
 from unshard.load.foreign import read_foreign
 from unshard.load.structure import LoadRules, Way, prepare, raise_counters
 from unshard.load.task import FileWork, LoadWork, load_files
 from unshard.load.write import SESSION, OnDuplicate
 from unshard.log import logger
 from unshard.model.progress import Progress
-from unshard.model.table import TableName
+from unshard.model.table import Table, TableName
 from unshard.mysql.connection import LOOK_SECONDS, STATEMENT_SECONDS, Endpoint, rows, session
 from unshard.mysql.tidb import is_tidb
 from unshard.retry import retrying
 from unshard.target.filled import FilledTables
-from unshard.target.gate import RateLimiter
+from unshard.target.rate_limiter import RateLimiter
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapping
 from unshard.transform.extract import Extracted
+
+_KEY = re.compile(r"for key '(?:[^']*\.)?([^'.]+)'")  # MySQL puts the table's name before it
+_NAMED = 5
+
+
+def unlike_keys(error: UnshardError, ways: Mapping[TableName, Way]) -> UnshardError:
+    """LOAD-022 in the place of a LOAD-005 by a unique key that not all of the source's tables have; else the error.
+
+    `ways` are those of one source; a key that none of its tables has is another source's, or the target's alone.
+    """
+    found = _KEY.search(error.cause) if error.code == "LOAD-005" else None
+    if found is None:
+        return error
+    key, target = found[1], str(error.values["target"])
+    merged = {name: way.source for name, way in ways.items() if str(way.target) == target}
+    have = [str(name) for name, table in sorted(merged.items()) if _has(table, key)]
+    lack = [str(name) for name, table in sorted(merged.items()) if not _has(table, key)]
+    if not lack:
+        return error
+    values = {"target": target, "key": key, "have": _listed(have) or "none of this source", "lack": _listed(lack)}
+    return LoadError("LOAD-022", error.where, error.cause, values)
+
+
+def _has(table: Table, key: str) -> bool:
+    return any(index.unique and index.name.lower() == key.lower() for index in table.indexes)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+# The load unit: a dump folder into the target, every row once, however often it is killed.
+
 
 CONNECTIONS_OF_A_TASK = 4
 """A TiDB is mostly some milliseconds away: while one connection waits for its answer, others go on. Each has a piece
@@ -109,13 +143,13 @@ class LoadUnit:
         self._rows_before: int | None = None
         self._is_tidb = False
 
-    def run(self, copied: Copied | None = None) -> LoadResult:
+    def run(self, copied: DdlInSnapshot | None = None) -> LoadResult:
         """Load what is not loaded yet; blocks until the target holds all. Raises LoadError, TargetError or ShardError.
 
         May be called again after any crash, on the same folder: a finished load is only read back. A call takes
         the load over from any process that is still at it. `copied`: as in `load.structure.Rules`.
         """
-        self._rules, self._rows_before = replace(self._rules, copied=copied or Copied()), None
+        self._rules, self._rows_before = replace(self._rules, copied=copied or DdlInSnapshot()), None
         begun = retrying(self._begin)
         if begun is not None:
             self._load(*begun)

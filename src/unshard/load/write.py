@@ -1,10 +1,14 @@
-"""Pieces into the target: the session, one transaction a piece, the server's answers turned into our errors."""
+"""A piece that the target refuses as too large, in parts: a transaction and a checkpoint each, in the same order.
+
+Rows are counted through all statements of a piece, from 0; the count of those that are committed is its *step*.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -14,14 +18,68 @@ from unshard.crash_point import reach
 from unshard.errors import LoadError, TargetError, UnshardError, Where
 from unshard.load.checkpoint import FileState, LoadTables
 from unshard.load.pieces import LoadPiece
-from unshard.load.split import behind, smaller, too_large
+from unshard.load.sql_dump import row_spans
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import ROWS_SECONDS, Endpoint, connect, rows, server_error
 from unshard.retry import retrying
-from unshard.target.gate import RateLimiter
-from unshard.target.retrying import TOO_LARGE, may_pass_smaller
-from unshard.target.transactions import in_transaction
+from unshard.target.rate_limiter import RateLimiter
+from unshard.target.transactions import TOO_LARGE, in_transaction, may_pass_smaller
 from unshard.target.writer import list_all_warnings
+
+Span = tuple[int, int]
+
+
+def smaller(part: LoadPiece, where: Where) -> tuple[LoadPiece, ...]:
+    """The part statement by statement; a single statement in halves. Of one row: none.
+
+    Raises LoadError LOAD-003 for a statement whose rows can't be told apart.
+    """
+    found = [row_spans(statement, where) for statement in part.statements]
+    counts = [len(spans) for _, spans in found]
+    if sum(counts) <= 1:
+        return ()
+    if len(counts) == 1:
+        counts = [counts[0] // 2, counts[0] - counts[0] // 2]
+    bounds = list(itertools.accumulate(counts, initial=part.start))
+    return tuple(_between(part, found, start, end) for start, end in itertools.pairwise(bounds))
+
+
+def behind(part: LoadPiece, step: int, where: Where) -> LoadPiece | None:
+    """What of the part lies behind the first `step` rows of its piece; None where nothing does."""
+    if step <= part.start:
+        return part
+    found = [row_spans(statement, where) for statement in part.statements]
+    end = part.start + sum(len(spans) for _, spans in found)
+    return _between(part, found, step, end) if step < end else None
+
+
+def _between(part: LoadPiece, found: list[tuple[bytes, list[Span]]], start: int, end: int) -> LoadPiece:
+    """Rows `start` to `end` of the piece, which are among those of the part."""
+    statements, number = [], part.start
+    for (head, spans), text in zip(found, part.statements, strict=True):
+        first, last = max(start - number, 0), min(end - number, len(spans))
+        if first < last:
+            whole = last - first == len(spans)
+            statements.append(text if whole else head + text[spans[first][0] : spans[last - 1][1]])
+        number += len(spans)
+    through = number == end and part.end is None
+    return replace(part, statements=tuple(statements), start=start, end=None if through else end)
+
+
+def first_row(part: LoadPiece, where: Where) -> str:
+    """How the part's first row begins, for a message. Raises as `smaller`."""
+    text = part.statements[0]
+    ((begin, end), *_) = row_spans(text, where)[1]
+    return text[begin : min(end, begin + 80)].decode(errors="replace")
+
+
+def too_large(part: LoadPiece, where: Where, cause: str) -> LoadError:
+    """The error for a part of one row that the target doesn't take."""
+    return LoadError("LOAD-009", where, cause, {"row": first_row(part, where)})
+
+
+# Pieces into the target: the session, one transaction a piece, the server's answers turned into our errors.
+
 
 Result = TypeVar("Result")
 OnDuplicate = Literal["error", "replace", "ignore"]

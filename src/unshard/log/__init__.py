@@ -19,9 +19,8 @@ import structlog
 
 from unshard.errors import ConfigError, Where
 from unshard.log.hide import hide_credentials, redact
-from unshard.log.lines import as_json, as_text, first_fields
+from unshard.log.lines import Sampler, as_json, as_text, first_fields
 from unshard.log.rotation import RotatingFile
-from unshard.log.sample import Sampler
 
 Form = Literal["json", "text"]
 

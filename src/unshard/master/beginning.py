@@ -16,11 +16,10 @@ from unshard.operate.reset import look, undo
 from unshard.retry import given_up_by
 from unshard.source.by_time import position_at
 from unshard.target.fence import wait_for_earlier_ddl
-from unshard.target.forget import forget_task
-from unshard.target.meta import MetaTables
+from unshard.target.meta import MetaTables, forget_task
 from unshard.target.receipts import claim
 from unshard.target.recorded import read_recorded
-from unshard.target.shard_locks import forget_source
+from unshard.target.sharding import forget_source
 
 Forget = Callable[[SubtaskConfig], object]
 Reset = Callable[[Sequence[SubtaskConfig], bool], tuple[str, ...]]

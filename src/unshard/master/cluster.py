@@ -7,11 +7,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import RLock, Thread
 
-from unshard.api.orders import SubtaskBrief, WorkerLink
+from unshard.api.heartbeat import SubtaskBrief, WorkerLink
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.log import logger
 from unshard.master.election import Election
-from unshard.master.roster import Roster
+from unshard.master.liveness import Liveness
 from unshard.master.scheduler import seat
 from unshard.master.state import Bound, State
 from unshard.master.store import Store, Writing
@@ -27,8 +27,8 @@ class Cluster:
     """What all areas of the master share. Methods that change or read the state want this master to lead, and raise
     ClusterError CLUSTER-002 (another one does) or CLUSTER-001 (nobody does) else."""
 
-    def __init__(self, store: Store, election: Election, roster: Roster, links: Links) -> None:
-        self.store, self.election, self.roster, self.links = store, election, roster, links
+    def __init__(self, store: Store, election: Election, liveness: Liveness, links: Links) -> None:
+        self.store, self.election, self.liveness, self.links = store, election, liveness, links
         self._state = State()
         self._loaded = (0, 0)
         self._fresh = True
@@ -92,7 +92,7 @@ class Cluster:
     def seat(self) -> None:
         """Bring sources and workers together, where anything has changed, and wake the workers that it concerns."""
         with self._lock:
-            wanted = seat(self.state, self.roster.online(), self.roster.presumed())
+            wanted = seat(self.state, self.liveness.online(), self.liveness.presumed())
             if not wanted:
                 return
             lost = [self._state.bounds[source] for source in wanted.unbind]
@@ -138,7 +138,7 @@ class Cluster:
     def serving(self, source: str) -> Bound | None:
         """The bound of a source whose worker is alive."""
         bound = self.state.bounds.get(source)
-        return bound if bound is not None and bound.worker in self.roster.online() else None
+        return bound if bound is not None and bound.worker in self.liveness.online() else None
 
     def wake(self, workers: Iterable[str]) -> None:
         """Have workers beat at once; one that can't be reached finds its orders at its next beat.
@@ -163,7 +163,7 @@ class Cluster:
         term = (epoch, self.election.terms)
         if term != self._loaded:
             self._state = self.store.read()
-            self.roster.begin(self._state.workers)
+            self.liveness.begin(self._state.workers)
             self._loaded, self._fresh = term, True
         if not self._fresh:
             self._state, self._fresh = self.store.read(), True

@@ -29,7 +29,7 @@ class Members:
 
     def workers(self) -> dict[str, tuple[str, str, str]]:
         """Address, stage and source of each worker, by name."""
-        state, online = self._cluster.state, self._cluster.roster.online()
+        state, online = self._cluster.state, self._cluster.liveness.online()
         sources = {bound.worker: bound.source for bound in state.bounds.values()}
         found = {}
         for name, row in state.workers.items():
@@ -41,7 +41,7 @@ class Members:
         """Make a worker known. Of those that are offline and serve nothing only so many stay known: workers that get
         another name with each start would pile up. One that comes back registers again."""
         idle = [name for name, (_, stage, source) in self.workers().items() if stage == OFFLINE and not source]
-        presumed = self._cluster.roster.presumed()
+        presumed = self._cluster.liveness.presumed()
         gone = [name for name in idle if name not in presumed and name != row.name][OFFLINE_AT_MOST - 1 :]
         with self._cluster.change() as writing:
             writing.put_worker(row)
@@ -49,7 +49,7 @@ class Members:
                 if writing.state.bound_to(name) is None:
                     writing.drop_worker(name)
         for name in gone:
-            self._cluster.roster.forget(name)
+            self._cluster.liveness.forget(name)
 
     def show(self, request: ListMember) -> Answer:
         """All kinds of members where none is asked for by name."""
@@ -122,15 +122,15 @@ class Members:
                 writing.drop_master(request.name)
             return plain()
         workers = self.workers()
-        roster = self._cluster.roster
-        alive = roster.online() | roster.presumed()
+        liveness = self._cluster.liveness
+        alive = liveness.online() | liveness.presumed()
         self._refuse(request, request.name in alive if request.name in workers else None)
         with self._cluster.change() as writing:
             bound = writing.state.bound_to(request.name)
             if bound is not None:
                 writing.unbind(bound.source)
             writing.drop_worker(request.name)
-        roster.forget(request.name)
+        liveness.forget(request.name)
         return plain()
 
     def _refuse(self, request: OfflineMember, alive: bool | None) -> None:

@@ -25,7 +25,7 @@ def master_samples(master: Master, events: EventCounters = EVENTS) -> Iterator[S
             state = master.cluster.state
         except ClusterError:
             return
-        yield from _cluster(state, master.roster.online() | master.roster.presumed())
+        yield from _cluster(state, master.liveness.online() | master.liveness.presumed())
 
 
 def _cluster(state: State, online: frozenset[str]) -> Iterator[Sample]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from unshard.api.orders import SourceOrder, SubtaskOrder, unread_source, unread_task
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SourceOrder, SubtaskOrder, unread_source, unread_task
+from unshard.api.status import Stage
 from unshard.config.database import DatabaseConfig
 from unshard.config.files import parse_source, parse_task
 from unshard.config.secret import read_secret

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.api.verbs import Binlog, BinlogSchema, ShardDdlLock, ShardDdlLockUnlock
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from unshard.api.orders import PurgeWish
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import PurgeWish
+from unshard.api.status import Stage
 from unshard.api.verbs import PauseRelay, PurgeRelay, RelayRequest, ResumeRelay, StartRelay, StopRelay
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.answers import Answer, answer, of_source

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from unshard.api.stage import Stage, UnitName
+from unshard.api.status import Stage, UnitName
 from unshard.master.state import Bound, State, SubtaskRow
 
 _COPYING = frozenset({UnitName.DUMP.value, UnitName.LOAD.value})
 
 
 @dataclass(frozen=True, slots=True)
-class Seating:
+class Assignment:
     """What is to change: sources that lose their worker, and (source, worker) pairs to bind after that.
 
     `home`: sources that go back to the worker that has their dump; what could not go on without it, goes on.
@@ -32,7 +32,7 @@ class Seating:
         return bool(self.unbind or self.bind)
 
 
-def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) -> Seating:
+def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) -> Assignment:
     """Bring sources and workers together again. Bounds of workers that are alive stay as they are, but for a source
     whose dump is on another one that is back: the two workers change places, as in DM.
 
@@ -66,7 +66,7 @@ def seat(state: State, online: Collection[str], presumed: Collection[str] = ()) 
         spares.remove(worker)
         load[_machine(state, worker)] += 1
         bind.append((source, worker))
-    return Seating(lost, tuple(bind), tuple(home))
+    return Assignment(lost, tuple(bind), tuple(home))
 
 
 def _stranded(state: State, bounds: Mapping[str, Bound], online: Collection[str]) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Any
 
-from unshard.api.orders import Beat, Orders, SubtaskBrief
+from unshard.api.heartbeat import DesiredState, Heartbeat, SubtaskBrief
 from unshard.api.verbs import (
     Binlog,
     BinlogSchema,
@@ -50,17 +50,16 @@ from unshard.master.beginning import AtTime, Forget, Leave, Reset, at_time, forg
 from unshard.master.cluster import Cluster, Links
 from unshard.master.election import LEASE_SECONDS, Election
 from unshard.master.files import ConfigFiles, SettingsOf
+from unshard.master.liveness import Liveness
 from unshard.master.members import LevelOf, Members, operate_leader
 from unshard.master.orders import order_of
 from unshard.master.records import Records
 from unshard.master.relays import Relays
-from unshard.master.roster import Roster
-from unshard.master.sources import Ask, Sources, ask
+from unshard.master.sources import Ask, Sources, ask, transfer
 from unshard.master.state import Bound, State, WorkerRow
 from unshard.master.status import Statuses
 from unshard.master.store import Store
 from unshard.master.tasks import Check, Tasks
-from unshard.master.transfer import transfer
 from unshard.master.updates import Moved, Updates
 from unshard.metrics.events import EVENTS
 
@@ -97,8 +96,8 @@ class Master:
         self.own = dict(own or {})
         self.name, self.addr = name, addr
         self.election = Election(store, name, addr, lease_seconds)
-        self.roster = Roster(worker_ttl_seconds)
-        self.cluster = Cluster(store, self.election, self.roster, links)
+        self.liveness = Liveness(worker_ttl_seconds)
+        self.cluster = Cluster(store, self.election, self.liveness, links)
         self.tasks = Tasks(self.cluster, check, forget, at_time, reset)
         self.sources = Sources(self.cluster, ask)
         self.statuses = Statuses(self.cluster)
@@ -161,33 +160,33 @@ class Master:
         logger("master").warning("database slow", told=told, hint="leader-lease may be longer", sampled=True)
         return told
 
-    def beat(self, beat: Beat) -> Orders:
+    def beat(self, beat: Heartbeat) -> DesiredState:
         """A worker's sign of life; its orders. Raises ClusterError CLUSTER-011 for a name that another one has.
 
         Of two processes with one name and address the one that was started last has them.
         """
         cluster = self.cluster
-        if self.roster.is_replaced(beat):
+        if self.liveness.is_replaced(beat):
             raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": beat.addr})
         known = cluster.state.workers.get(beat.name)
         if known is None or known.addr != beat.addr:
-            if known is not None and beat.name in self.roster.online():
+            if known is not None and beat.name in self.liveness.online():
                 raise ClusterError("CLUSTER-011", values={"worker": beat.name, "addr": known.addr})
             self.members.register(WorkerRow(beat.name, beat.addr))
         if beat.leaving:
             logger("master").info("worker leaves", worker=beat.name)
-            self.roster.heard(beat)
+            self.liveness.heard(beat)
             cluster.seat()
-            return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr)
-        back = beat.name not in self.roster.online()
-        self.roster.heard(beat)
+            return DesiredState(ttl_seconds=self.liveness.ttl_seconds, leader=self.addr)
+        back = beat.name not in self.liveness.online()
+        self.liveness.heard(beat)
         if back:
             cluster.seat()
         bound = cluster.state.bound_to(beat.name)
         if bound is not None and bound.epoch == beat.epoch:
             self._keep(bound, beat)
         order = order_of(cluster.state, bound, held=bound.source in cluster.held) if bound is not None else None
-        return Orders(ttl_seconds=self.roster.ttl_seconds, leader=self.addr, order=order)
+        return DesiredState(ttl_seconds=self.liveness.ttl_seconds, leader=self.addr, order=order)
 
     def check_task(self, request: CheckTask) -> Answer:
         return self.tasks.check(request)
@@ -279,11 +278,11 @@ class Master:
     def log_level(self, request: LogLevel) -> Answer:
         return self.members.log_level(request, self._level_of)
 
-    def _keep(self, bound: Bound, beat: Beat) -> None:
+    def _keep(self, bound: Bound, beat: Heartbeat) -> None:
         """Write down what the worker says of its subtasks, where it is new, and of orders as they are now."""
 
         def news(state: State) -> list[SubtaskBrief]:
-            has_a_say = state.bounds.get(bound.source) == bound and self.roster.beat_of(beat.name) is beat
+            has_a_say = state.bounds.get(bound.source) == bound and self.liveness.beat_of(beat.name) is beat
             return _news(state, bound.source, beat) if has_a_say else []
 
         self.cluster.keep(bound.source, news)
@@ -293,6 +292,6 @@ class Master:
             self.step()
 
 
-def _news(state: State, source: str, beat: Beat) -> list[SubtaskBrief]:
+def _news(state: State, source: str, beat: Heartbeat) -> list[SubtaskBrief]:
     rows = ((brief, state.subtasks.get((brief.task, source))) for brief in beat.subtasks)
     return [brief for brief, row in rows if row and brief.revision >= row.revision and brief != row.brief]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unshard.api.orders import SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SubtaskBrief
+from unshard.api.status import Stage
 from unshard.errors import ClusterError, Where
 from unshard.master.answers import Answer, of_source
 from unshard.master.cluster import Cluster
@@ -35,7 +35,7 @@ def settle(cluster: Cluster, rows: Sequence[SubtaskRow], wanted: Stage) -> list[
     with cluster.written():
         state = cluster.state
         cluster.wake(state.worker_of(row.source) for row in rows if cluster.serving(row.source) is not None)
-        cluster.roster.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
+        cluster.liveness.wait(lambda: all(_outcome(cluster, row, wanted) is not None for row in rows), WAIT_SECONDS)
         return [_told(cluster, row, wanted) for row in rows]
 
 
@@ -49,14 +49,14 @@ def _outcome(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> str | None:
     bound = cluster.serving(row.source)
     if bound is None:
         return NOT_BOUND if wanted is Stage.RUNNING else CUT_OFF
-    beat = cluster.roster.beat_of(bound.worker)
+    beat = cluster.liveness.beat_of(bound.worker)
     if beat is None or beat.epoch != bound.epoch:
         if beat is None or beat.epoch:
             return None
         if wanted is not Stage.RUNNING:
             return ""  # it serves nothing, so nothing of the task runs there
         return "".join(str(error) for error in unread(cluster.state, [row.source], ())) or None
-    brief = cluster.roster.brief(bound.worker, bound.epoch, row.task)
+    brief = cluster.liveness.brief(bound.worker, bound.epoch, row.task)
     if brief is None:
         return "" if wanted is Stage.STOPPED else None
     if wanted is Stage.RUNNING:
@@ -80,7 +80,7 @@ def _told(cluster: Cluster, row: SubtaskRow, wanted: Stage) -> Answer:
     worker = cluster.state.worker_of(row.source)
     outcome = _outcome(cluster, row, wanted)
     if outcome is None:
-        brief = cluster.roster.brief(worker, _epoch(cluster, row.source), row.task)
+        brief = cluster.liveness.brief(worker, _epoch(cluster, row.source), row.task)
         values = {"wanted": wanted.value, "found": brief.stage.value if brief is not None else "unknown"}
         error = ClusterError("CLUSTER-010", Where(row.source), values={**values, "seconds": f"{WAIT_SECONDS:g}"})
         return of_source(row.source, worker, str(error), good=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from unshard.api.orders import SubtaskBrief
-from unshard.api.stage import Stage
+from unshard.api.heartbeat import SubtaskBrief
+from unshard.api.status import Stage
 from unshard.target.receipts import OLD_ORDER
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from unshard.api.stage import Stage, UnitName
-from unshard.api.status import ProcessError, ProcessResult, SourceReport, SourceStatus, SubTaskStatus
+from unshard.api.status import ProcessError, ProcessResult, SourceReport, SourceStatus, Stage, SubTaskStatus, UnitName
 from unshard.api.verbs import QueryStatus
 from unshard.errors import ClusterError, UnshardError, Where
 from unshard.master.answers import Answer, answer

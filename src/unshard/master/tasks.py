@@ -9,7 +9,7 @@ from dataclasses import replace
 from secrets import token_hex
 from threading import Lock
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.api.verbs import CheckTask, ResumeTask, StartTask, TaskRequest
 from unshard.checks.items import opt_in_names
 from unshard.checks.result import CheckReport
@@ -21,7 +21,7 @@ from unshard.errors import CheckError, ClusterError, ConfigError, Where
 from unshard.master.answers import Answer, answer, plain
 from unshard.master.beginning import AtTime, Forget, Reset, at_time, forget, reset, start_of
 from unshard.master.cluster import Cluster
-from unshard.master.kept import kept
+from unshard.master.files import kept
 from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import attempt_name, same_login, source_config, subtask_config, task_config
 from unshard.master.stages import settle

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unshard.api.stage import Stage, UnitName
+from unshard.api.status import Stage, UnitName
 from unshard.api.verbs import UpdateSource, UpdateTask
 from unshard.checks.result import CheckReport
 from unshard.checks.run import check_moved
@@ -23,7 +23,7 @@ from unshard.errors import ClusterError, ConfigError
 from unshard.master.answers import Answer, answer, of_source
 from unshard.master.beginning import Leave, leave
 from unshard.master.cluster import Cluster
-from unshard.master.kept import kept
+from unshard.master.files import kept
 from unshard.master.meanwhile import refuse_changed
 from unshard.master.orders import same_login, source_config, task_config
 from unshard.master.relays import known
@@ -174,10 +174,10 @@ class Updates:
         faults = []
         for row in rows:
             bound = self._cluster.serving(row.source)
-            beat = self._cluster.roster.beat_of(bound.worker) if bound is not None else None
+            beat = self._cluster.liveness.beat_of(bound.worker) if bound is not None else None
             if bound is None or (beat is not None and not beat.epoch):
                 continue
-            brief = self._cluster.roster.brief(bound.worker, bound.epoch, row.task)
+            brief = self._cluster.liveness.brief(bound.worker, bound.epoch, row.task)
             if (brief.stage if brief is not None else row.stage) not in _RESTS:
                 faults.append(
                     f"task {row.task} on source {row.source} runs on by the file that it had, which can't be read "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count, islice
+from itertools import count, groupby, islice
 from typing import Any
 
 from unshard.model.table import Column, Index, Table, TableName
@@ -200,3 +200,96 @@ def to_indexes(found: Iterable[tuple[Any, ...]], period: Collection[str]) -> tup
         Index(name, tuple(c for c, _ in columns), tuple(p for _, p in columns), unique[name])
         for name, columns in parts.items()
     )
+
+
+# The constant defaults of a table's columns, as SQL text.
+
+
+_BINARY = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+
+# SHOW CREATE TABLE has a column a line. What may hold the word DEFAULT itself is a token of its own.
+_LINE = re.compile(r"^ +`((?:[^`]|``)+)` (.*?),?$", re.MULTILINE)
+_QUOTED = r"'(?:[^'\\]|\\.|'')*'"
+_TOKEN = re.compile(rf"{_QUOTED}|`(?:[^`]|``)*`|/\*.*?\*/|DEFAULT +|[^\s'`]+|\s+|.")
+_CONSTANT = re.compile(rf"(?:[bBxX]?{_QUOTED}|-?\d[\d.]*(?:[eE][-+]?\d+)?|NULL)(?=[\s,]|$)")
+
+
+def constant_defaults(table: Table) -> dict[str, str]:
+    """By column, what an INSERT that leaves it out stores, where that is a constant: `'x'`, `5`, `NULL`.
+
+    Columns without a default, with an expression for one, and generated ones are left out; so are defaults of binary
+    columns beyond ASCII, which the text does not keep. Read from the table's `create_sql`; empty without it.
+    """
+    lines = column_lines(table.create_sql)
+    found = {}
+    for column in table.columns:
+        default = _default(column, lines[column.name]) if column.name in lines and not column.generated else None
+        if default is not None:
+            found[column.name] = default
+    return found
+
+
+def column_lines(create_sql: str) -> dict[str, str]:
+    """By column of a SHOW CREATE TABLE, what stands behind its name."""
+    return {name.replace("``", "`"): rest for name, rest in _LINE.findall(create_sql)}
+
+
+def computed_default(definition: str) -> str | None:
+    """What stands behind DEFAULT in a line of `column_lines`, to its end, where that is no constant; else None."""
+    for token in _TOKEN.finditer(definition):
+        if token[0].startswith("DEFAULT "):
+            return None if _CONSTANT.match(definition, token.end()) else definition[token.end() :]
+    return None
+
+
+def _default(column: Column, definition: str) -> str | None:
+    for token in _TOKEN.finditer(definition):
+        if token[0].startswith("DEFAULT "):
+            constant = _CONSTANT.match(definition, token.end())
+            if constant is None or (column.type in _BINARY and not constant[0].isascii()):
+                return None
+            return constant[0]
+    return "NULL" if column.nullable else None
+
+
+# The structures of all tables of a schema, in three queries whatever their number. Nothing of SHOW CREATE TABLE.
+
+
+Row = tuple[Any, ...]
+
+_SCHEMA_COLUMNS = """
+SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
+       CHARACTER_MAXIMUM_LENGTH, NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, EXTRA, COLUMN_DEFAULT
+  FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, ORDINAL_POSITION
+"""
+_SCHEMA_INDEXES = """
+SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, COALESCE(SUB_PART, 0), NON_UNIQUE
+  FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX
+"""
+_CHILDREN = """
+SELECT DISTINCT TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE
+ WHERE TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY TABLE_NAME
+"""
+
+QUERIES = (_SCHEMA_COLUMNS, _SCHEMA_INDEXES, _CHILDREN)
+"""Each takes a schema; they may run at the same time. `assemble` takes their rows in this order."""
+
+
+def assemble(
+    schema: str, columns: list[Row], indexes: list[Row], children: list[Row], *, tidb: bool = False
+) -> dict[TableName, Table]:
+    """The tables and views of one schema that the rows of `QUERIES` tell of: those that the account may see. Pure.
+
+    `tidb`: the rows are a TiDB's.
+    """
+    name_of: Callable[[Row], str] = lambda row: str(row[0])  # noqa: E731
+    keys: Mapping[str, list[Row]] = {name: list(found) for name, found in groupby(indexes, name_of)}
+    refers = {str(row[0]) for row in children}
+    found = {}
+    for table, described in groupby(columns, name_of):
+        name = TableName(schema, table)
+        own = tuple(to_column(row[1:], tidb=tidb) for row in described)
+        shown = {column.name for column in own}  # the period of a system-versioned table is in its keys, unseen
+        parts = [row[1:] for row in keys.get(table, []) if row[2] is None or row[2] in shown]
+        found[name] = Table(name, own, to_indexes(parts, ()), foreign_keys=table in refers)
+    return found

@@ -10,7 +10,7 @@ from typing import Any
 
 from unshard.api.verbs import Binlog
 from unshard.ddl.context import Context
-from unshard.ddl.given import parse_given, split_given
+from unshard.ddl.operator_statements import parse_given, split_given
 from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.mysql.connection import session

@@ -15,8 +15,7 @@ from unshard.operate.subject import Subject, wrong_use
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.show import waiting_locks
 from unshard.target.meta import MetaTables
-from unshard.target.shard_groups import load_groups
-from unshard.target.shard_locks import Change, change, load_keeper, load_keepers
+from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers
 
 PATIENCE_SECONDS = 10.0
 """DM's: so long an unlock waits for the owner to run the DDL."""

@@ -7,20 +7,20 @@ from typing import Any
 from unshard.api.verbs import BinlogSchema
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.context import Context
-from unshard.ddl.given import parse_given
-from unshard.ddl.scratch import ScratchPlace
+from unshard.ddl.operator_statements import parse_given
+from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.sandbox import ScratchPlace
 from unshard.ddl.statement import StatementKind
 from unshard.ddl.tracker import SchemaTracker
-from unshard.ddl.without_columns import renamed, without_columns
 from unshard.errors import DdlError, Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import read_table
 from unshard.operate.subject import Subject, wrong_use
+from unshard.target.checkpoint import set_structure, structure_of
 from unshard.target.meta import MetaTables
 from unshard.target.recorded import read_recorded
-from unshard.target.structures import set_structure, structure_of
 from unshard.transform.route import Router
 
 

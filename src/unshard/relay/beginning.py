@@ -1,35 +1,110 @@
-"""Where the relay begins: in the files that are there, or in a fresh set of them.
+"""What a relay file holds after a crash: it is walked from its start and cut behind the last good event.
 
-| on disk | upstream | asked start | then |
-|---|---|---|---|
-| nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
-| nothing | any | a location | its file from its start; by GTID where that is enabled and given |
-| files | the same server | none, or within them | go on behind the last good event |
-| files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for what is gone |
-| files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
-| files | any | by GTID alone | by GTID in a fresh sub-directory |
-| files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
-
-A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
-and only whole files are byte for byte those of the source.
+Whatever is cut, torn or damaged, the source sends again, so nothing is lost and no byte is guessed.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError, SourceError, Where
+from unshard.kernels import packets
+from unshard.kernels.packets import EventChain
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.mysql.flavour import Server, binary_logs, current_location, gtid_before
 from unshard.relay.gtids import GtidTracker
 from unshard.relay.log import RelayLog
-from unshard.relay.meta import SubDirectory, add_sub_directory, read_index, read_meta
-from unshard.relay.recover import recover
+from unshard.relay.meta import SubDirectory, add_sub_directory, disk, read_index, read_meta
+from unshard.relay.writer import MAGIC
+from unshard.source.replica_protocol import HEADER_LENGTH, format_has_checksum, rotate_target
 from unshard.source.requirements import check_available
+
+_HEAD_BYTES = 1 << 20
+_ROTATE, _FORMAT = 4, 15
+_REASONS = {
+    packets.MORE: "an event is cut off",
+    packets.SPECIAL: "an event stands where it cannot be",
+    packets.BAD_LENGTH: "an event's length is wrong",
+    packets.BAD_POSITION: "an event does not know its own place",
+    packets.BAD_CHECKSUM: "an event's checksum does not fit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The good part of a relay file.
+
+    `end` is its size now (0 when not even the format event was whole), `dropped` how many bytes were cut and
+    `reason` why, `next_file` the file that its closing ROTATE event names.
+    """
+
+    end: int
+    dropped: int = 0
+    reason: str = ""
+    next_file: str | None = None
+
+
+def recover(path: Path, gtids: GtidTracker) -> Tail:
+    """Walk the file, cut what is not good, and bring `gtids` to the set at its end. Idempotent."""
+    with disk(path), path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        tail = Tail(0, size, "the file does not open as a binlog") if size else Tail(0)
+        if size > len(MAGIC):
+            with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
+                tail = _examine(view, size, gtids)
+        if tail.dropped:
+            file.truncate(tail.end)
+            os.fsync(file.fileno())
+    return tail
+
+
+def _examine(view: memoryview, size: int, gtids: GtidTracker) -> Tail:
+    chain = EventChain()
+    first = _event(view, len(MAGIC), size)
+    if bytes(view[:4]) != MAGIC or first is None or first[4] != _FORMAT or chain.append(first):
+        return Tail(0, size, "the file does not open as a binlog")
+    chain.checksum = format_has_checksum(first)
+    next_file = None
+    verdict = chain.walk(view, view, size)
+    if verdict == packets.SPECIAL:
+        event = _event(view, chain.position, size)
+        if event is not None and event[4] == _ROTATE:
+            verdict = chain.append(event)
+            if verdict == packets.MORE:
+                next_file = rotate_target(event)[0]
+    gtids.begin_file(view[: min(chain.position, _HEAD_BYTES)], len(MAGIC))  # only what is good is looked into
+    gtids.add(chain.take_gtids())
+    dropped = size - chain.position
+    return Tail(chain.position, dropped, _REASONS[verdict] if dropped else "", next_file)
+
+
+def _event(view: memoryview, at: int, end: int) -> bytes | None:
+    if end - at < HEADER_LENGTH:
+        return None
+    length = int.from_bytes(view[at + 9 : at + 13], "little")
+    return bytes(view[at : at + length]) if HEADER_LENGTH <= length <= end - at else None
+
+
+# Where the relay begins: in the files that are there, or in a fresh set of them.
+#
+# | on disk | upstream | asked start | then |
+# |---|---|---|---|
+# | nothing | any | none | the file that the source file names, else the one the source writes now, from its start |
+# | nothing | any | a location | its file from its start; by GTID where that is enabled and given |
+# | files | the same server | none, or within them | go on behind the last good event |
+# | files | the same server, their end purged there | none | a fresh sub-directory: nobody waits for what is gone |
+# | files | the same server | before or behind them | a fresh sub-directory, so that there is never a hole |
+# | files | any | by GTID alone | by GTID in a fresh sub-directory |
+# | files | another server | any | by GTID in a fresh sub-directory; without `enable-gtid`, RelayError 008 |
+#
+# A file is always fetched from its first byte, also by GTID: servers change a format event that is asked for by GTID,
+# and only whole files are byte for byte those of the source.
 
 
 @dataclass(frozen=True, slots=True)

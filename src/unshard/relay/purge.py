@@ -15,7 +15,7 @@ from pathlib import Path
 from unshard.crash_point import reach
 from unshard.errors import RelayError
 from unshard.model.position import Position
-from unshard.model.size import size_text
+from unshard.model.progress import size_text
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import SubDirectory, disk, read_index, sync_folder
 

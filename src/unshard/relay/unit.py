@@ -23,15 +23,14 @@ from uuid import uuid4
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError, UnshardError, Where
 from unshard.log import logger
-from unshard.metrics.exits import count_relay_exit
+from unshard.metrics.events import count_relay_exit
 from unshard.model.position import FIRST_OFFSET, Location, Position
 from unshard.mysql.connection import Endpoint, session
 from unshard.mysql.flavour import Server, identify
 from unshard.relay.beginning import find_beginning
 from unshard.relay.gtids import GtidTracker
-from unshard.relay.lock import FolderLock
 from unshard.relay.log import EarlierLog, RelayLog, earlier_log
-from unshard.relay.meta import SubDirectory
+from unshard.relay.meta import FolderLock, SubDirectory
 from unshard.relay.writer import RelayWriter
 from unshard.retry import pauses
 from unshard.source.replica import Begin, FormatCopy, ReplicaEvents, ReplicaStream

@@ -28,7 +28,7 @@ from unshard.schema.definition import (
     TableDefinition,
     bytes_a_character,
 )
-from unshard.schema.words import unquoted
+from unshard.schema.lex import unquoted
 
 _CLOB_BYTES = (255, 65535, 16777215, 4294967295)
 OF_BINARY = {"char": "binary", "varchar": "varbinary", **dict(zip(CLOB_TYPES, BLOB_TYPES, strict=True))}

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from unshard.schema.columns import charset_name, number, read_references
 from unshard.schema.definition import Check, ForeignKey, KeyDefinition, KeyKind, KeyPart
+from unshard.schema.lex import NotUnderstoodError, StatementWords
 from unshard.schema.operations import AddCheck, AddForeignKey, AddKey, SetOptions
-from unshard.schema.words import NotUnderstoodError, StatementWords
 
 _WORDS = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "CONSTRAINT"})
 _TWO_WORD_OPTIONS = frozenset({"DATA", "INDEX"})

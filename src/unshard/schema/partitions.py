@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from unshard.schema.lex import Token, TokenKind, tokens
+from unshard.schema.lex import NotUnderstoodError, Token, TokenKind, tokens
 from unshard.schema.operations import Partitioning
-from unshard.schema.words import NotUnderstoodError
 
 _ROWS_ONLY = frozenset(
     {"TRUNCATE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "EXCHANGE", "DISCARD", "IMPORT"}

@@ -41,6 +41,7 @@ from unshard.schema.implied import (
     charset_of,
     widened,
 )
+from unshard.schema.operations import AddColumn, AddKey, ChangeColumn, DropColumn, Operation, RenameColumn, RenameKey
 from unshard.schema.text import column_text, key_text
 
 AS_TEXT = {"uuid": DataType("char", (36,)), "inet6": DataType("varchar", (39,)), "inet4": DataType("varchar", (15,))}
@@ -199,3 +200,70 @@ def _charset(collation: str, words: TidbWords) -> str:
 
 def listed(columns: Sequence[str]) -> str:
     return ", ".join(map(quote_name, columns))
+
+
+# Columns and keys of one ALTER TABLE that take each other's names, for a server that does one change after another.
+#
+# MySQL and MariaDB give all names of a statement at once. TiDB holds each change against the table from before the
+# statement, and refuses a name that is taken there (errors 1060 and 1061).
+
+
+def with_free_names(operations: Sequence[Operation], before: TableDefinition) -> list[Operation]:
+    """The operations, so that no column or key gets a name before the one that has had it is renamed or dropped.
+
+    A column or key whose name goes to another one is renamed twice, by a name that none has. A column that is dropped
+    and whose name goes to another one is dropped first. Additions that find their name with IF NOT EXISTS are left out.
+    """
+    first: list[Operation] = []
+    rest: list[Operation] = []
+    wanted = [operation for operation in operations if not _is_there(operation, before)]
+    columns, keys = _new_names(wanted)
+    for operation in wanted:
+        spare = f"_renamed_{len(first)}"
+        match operation:
+            case RenameColumn(old, new) if old.lower() in columns and old.lower() != new.lower():
+                first.append(RenameColumn(old, spare))
+                operation = replace(operation, old=spare)
+            case ChangeColumn(old=old) if old.lower() in columns and old.lower() != _new_name(operation):
+                if not (operation.if_exists and before.column(old) is None):
+                    first.append(RenameColumn(old, spare))
+                    operation = replace(operation, old=spare)
+            case RenameKey(old, new) if old.lower() in keys and old.lower() != new.lower():
+                first.append(RenameKey(old, spare))
+                operation = replace(operation, old=spare)
+            case DropColumn(name) if name.lower() in columns:
+                first.append(operation)
+                continue
+        rest.append(operation)
+    return [*first, *rest]
+
+
+def _is_there(operation: Operation, before: TableDefinition) -> bool:
+    """Whether an ADD … IF NOT EXISTS finds a column or key of its name, and does nothing."""
+    match operation:
+        case AddColumn(written, _, True):
+            return before.column(written.column.name) is not None
+        case AddKey(key, True):
+            return bool(key.name) and before.key(key.name) is not None
+    return False
+
+
+def _new_names(operations: Sequence[Operation]) -> tuple[set[str], set[str]]:
+    """The names that a statement gives to columns and to keys, folded."""
+    columns: set[str] = set()
+    keys: set[str] = set()
+    for operation in operations:
+        match operation:
+            case RenameColumn(_, new):
+                columns.add(new.lower())
+            case AddColumn() | ChangeColumn():
+                columns.add(_new_name(operation))
+            case RenameKey(_, new):
+                keys.add(new.lower())
+            case AddKey(key):
+                keys.add(key.name.lower())
+    return columns, keys
+
+
+def _new_name(operation: AddColumn | ChangeColumn) -> str:
+    return operation.written.column.name.lower()

@@ -44,9 +44,17 @@ from unshard.schema.operations import (
     SetDefault,
     SetOptions,
 )
-from unshard.schema.rename_order import with_free_names
 from unshard.schema.text import column_text, default_text, key_body
-from unshard.schema.tidb import LEFT_OUT_KEYS, NotInTidbError, TidbWords, Translation, listed, tidb_column, tidb_key
+from unshard.schema.tidb import (
+    LEFT_OUT_KEYS,
+    NotInTidbError,
+    TidbWords,
+    Translation,
+    listed,
+    tidb_column,
+    tidb_key,
+    with_free_names,
+)
 
 _BARE = TableDefinition(())
 

@@ -31,7 +31,7 @@ class When(IntEnum):
     LATER = 2
 
 
-class Fate(IntEnum):
+class MoveOutcome(IntEnum):
     """What becomes of a change that is not applied."""
 
     LEFT_OUT = 0
@@ -48,11 +48,11 @@ class KeyChange:
     when: When
 
 
-def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
+def fates(changes: Iterable[KeyChange]) -> dict[int, MoveOutcome]:
     """By order, the changes of one key that are due now and not applied."""
     known = sorted(changes, key=lambda change: (change.when, change.order))
     gone = {change.table: change.order for change in sorted(known, key=_order) if not change.lives}
-    found: dict[int, Fate] = {}
+    found: dict[int, MoveOutcome] = {}
     there: KeyChange | None = None
     for change in known:
         if change.when is When.LATER:
@@ -62,9 +62,9 @@ def fates(changes: Iterable[KeyChange]) -> dict[int, Fate]:
             there = change if change.lives else None
         elif not change.lives or (goes and gone.get(there.table, -1) < there.order):
             if change.when is When.NOW:
-                found[change.order] = Fate.LEFT_OUT
+                found[change.order] = MoveOutcome.LEFT_OUT
         elif change.when is When.NOW and change.order < there.order:
-            found[change.order] = Fate.LEFT_OUT if goes else Fate.CLASH
+            found[change.order] = MoveOutcome.LEFT_OUT if goes else MoveOutcome.CLASH
         else:
             there = change
     return found

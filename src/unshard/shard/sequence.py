@@ -1,4 +1,7 @@
-"""The DDL that one source table has met and its sharding group has not resolved yet, in the order of the log."""
+"""A table that went, or got another name, while changes of its group were held: what the log has of it stays readable.
+
+Only the look for rows that have moved (`sync.moved`) asks for it: such a table is nobody's to wait for any more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from itertools import zip_longest
 from typing import Any
 
 from unshard.model.position import Location, Position
+from unshard.model.table import TableName, name_form, name_of
 from unshard.schema.lex import Token, TokenKind, tokens
+
+# The DDL that one source table has met and its sharding group has not resolved yet, in the order of the log.
+
 
 Form = dict[str, Any]
 Moved = Callable[[Location], Location]
@@ -158,3 +165,55 @@ def place_of(form: Sequence[Any]) -> Location:
     """What `place_form` wrote."""
     file, offset, gtid = form
     return Location(Position(file, offset), gtid)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """`at` is where: the begin of its DROP or RENAME. `became` is its new name, `last` the structure that it had there.
+
+    `met` are the statements before, as far as the group had them on record.
+    """
+
+    name: TableName
+    at: Location
+    became: TableName | None = None
+    last: Form | None = None
+    met: tuple[DdlItem, ...] = ()
+
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """All that is on record of the log."""
+        return (self.at, *(place for item in self.met for place in (item.begin, item.end)))
+
+    def moved(self, to: Moved) -> Gone:
+        """The same in another log."""
+        return replace(self, at=to(self.at), met=tuple(item.moved(to) for item in self.met))
+
+    def to_dict(self) -> Form:
+        became = name_form(self.became) if self.became is not None else None
+        met = [item.to_dict() for item in self.met]
+        return {
+            "name": name_form(self.name),
+            "at": place_form(self.at),
+            "became": became,
+            "last": self.last,
+            "met": met,
+        }
+
+    @classmethod
+    def from_dict(cls, form: Form) -> Gone:
+        became = name_of(form["became"]) if form["became"] is not None else None
+        met = tuple(map(DdlItem.from_dict, form["met"]))
+        return cls(name_of(form["name"]), place_of(form["at"]), became, form["last"], met)
+
+
+def kept_behind(gone: Sequence[Gone], first: Location | None) -> tuple[Gone, ...]:
+    """Those that lie behind the first place of the log that is needed; none where none is."""
+    if first is None:
+        return ()
+    place = first.position
+    return tuple(
+        replace(one, met=tuple(item for item in one.met if item.begin.position >= place))
+        for one in gone
+        if one.at.position > place
+    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from unshard.config.redact import is_secret
 from unshard.errors import EngineError
@@ -74,3 +76,18 @@ def _places(master: str) -> Iterator[tuple[str, int]]:
         host, colon, port = place.rpartition(":")
         with suppress(ValueError):
             yield (host, int(port)) if colon else (place, _CONNECT_PORT)
+
+
+# Whether there is a Java to start Spark with.
+
+
+def check_java(master: str) -> None:
+    """Raises EngineError ENGINE-012 where Spark's driver is to run here and there is no Java. Starts nothing."""
+    home = os.environ.get("JAVA_HOME")
+    if is_remote(master):
+        return
+    if home:
+        if shutil.which(str(Path(home) / "bin" / "java")) is None:
+            raise EngineError("ENGINE-012", cause=f"JAVA_HOME is {home}, and there is no program bin/java in it")
+    elif shutil.which("java") is None:
+        raise EngineError("ENGINE-012", cause="no folder of PATH has a program java, and JAVA_HOME is not set")

@@ -1,11 +1,4 @@
-"""A batch as one Spark job, by either exchange.
-
-* keep-own: every task decodes the whole range and keeps its partitions. One stage, nothing moves. For a
-  machine or two, where decoding is far cheaper than moving rows.
-* shuffle: every task decodes one range, rows move to their partition by `repartitionById`. For many slots.
-
-Both run the same steps of `unshard.sync.pipeline`, and give the same chunks for the same plan.
-"""
+"""The barrier inside a task of a barrier stage."""
 
 from __future__ import annotations
 
@@ -25,13 +18,29 @@ from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.alive import failure
 from unshard.spark.folders import sees
-from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks, settle
-from unshard.spark.tags import tagged
-from unshard.sync.batch import BatchPlan, Range
-from unshard.sync.carry import carried
-from unshard.sync.ledger import LedgerReport, Seen, add_up
-from unshard.sync.pipeline import after_exchange, before_exchange, run_share
+from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks, settle, tagged
+from unshard.sync.batch.plan import BatchPlan, Range
+from unshard.sync.batch.row_counts import LedgerReport, Seen, add_up
+from unshard.sync.batch.shipped_log import carried
+from unshard.sync.steps.pipeline import after_exchange, before_exchange, run_share
 from unshard.sync.throttle import Pacer
+
+
+def wait() -> None:
+    """Block until every task of the stage is here; about a second each time (Spark polls). Call in a task only."""
+    from pyspark import BarrierTaskContext
+
+    BarrierTaskContext.get().barrier()
+
+
+# A batch as one Spark job, by either exchange.
+#
+# * keep-own: every task decodes the whole range and keeps its partitions. One stage, nothing moves. For a
+# machine or two, where decoding is far cheaper than moving rows.
+# * shuffle: every task decodes one range, rows move to their partition by `repartitionById`. For many slots.
+#
+# Both run the same steps of `unshard.sync.steps.pipeline`, and give the same chunks for the same plan.
+
 
 _ENCODED = (
     "target int, table int, op tinyint, seq bigint, key binary, old_key binary, row binary, ordered boolean, part int"

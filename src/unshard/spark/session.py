@@ -23,9 +23,8 @@ from unshard.errors import EngineError
 from unshard.log import logger
 from unshard.log.rotation import kept_small
 from unshard.spark import address, daemon
-from unshard.spark.address import is_remote, local_slots
+from unshard.spark.address import check_java, is_remote, local_slots
 from unshard.spark.alive import is_connect, lives, setting
-from unshard.spark.java import check_java
 from unshard.spark.survey import survey
 
 Session: TypeAlias = SparkSession

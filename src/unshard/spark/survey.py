@@ -11,7 +11,7 @@ from typing import Any
 
 from unshard.errors import EngineError
 from unshard.spark.alive import failure
-from unshard.spark.tags import interrupt, tagged
+from unshard.spark.jobs import interrupt, tagged
 
 WAIT_SECONDS = 120.0
 """How long the first executor may take to come: on YARN and Kubernetes it is started for us."""

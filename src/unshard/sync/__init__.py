@@ -12,7 +12,7 @@
 | DDL of merged tables | `sharded_statements`, `groups`, `group_ddl`, `copied`, `clash` |
 | what was held for it, read again | `resync`, `moved`, `shared_keys` |
 | what a human decides about a place | `operate`; of row changes `leave_out` on the driver, `left_out` in the tasks |
-| what is durable | `journal` writes it, `standing` knows it, `ledger` has to add up; else `safe_mode` |
+| what is durable | `store` writes it, `progress` knows it, `ledger` has to add up; else `safe_mode` |
 | which tables are whose | `ownership` |
 | a source that has failed over | `failover` |
 | what it says of itself | `status`, `lag` |

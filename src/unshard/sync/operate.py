@@ -17,19 +17,24 @@ from collections.abc import Callable
 from unshard.errors import DdlError, SyncError, UnshardError, Where, bounded
 from unshard.log import logger
 from unshard.model.position import Location, Position
-from unshard.sync.follow import Log
-from unshard.sync.group_ddl import operator_for
-from unshard.sync.journal import Journal
-from unshard.sync.reread import statement_again
-from unshard.sync.statement import Statements
-from unshard.sync.statement_plan import StatementPlan
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.sharding.owner import operator_for
+from unshard.sync.source_log.open_batch import statement_again
+from unshard.sync.source_log.reader import Log
+from unshard.sync.statements.plan_record import StatementPlan
+from unshard.sync.statements.runner import Statements
 from unshard.target.operators import OperatorKind
 from unshard.target.receipts import FENCED_OUT, OpenBatch
-from unshard.target.stopped import Stopped
+from unshard.target.recorded import Stopped
 
 
 def finish_statement(
-    statements: Statements, journal: Journal, batch: OpenBatch, log: Log | None, gtid: str, ready: Callable[[], bool]
+    statements: Statements,
+    store: CheckpointStore,
+    batch: OpenBatch,
+    log: Log | None,
+    gtid: str,
+    ready: Callable[[], bool],
 ) -> bool:
     """Bring an open batch that is a statement to its end; the module's table. False: `ready` says to stop.
 
@@ -41,32 +46,32 @@ def finish_statement(
     begin = Position.parse(plan.intent.position_begin)
     group = statements.group_of(plan)
     if group is None and plan.group is not None:  # another source runs it, or nobody does
-        statements.finish(batch, journal)
+        statements.finish(batch, store)
         return True
     if group is not None and plan.handed_on:  # the source was taken out of the task, and is the owner again
-        statements.execute(group, plan.end, journal, again=batch)
+        statements.execute(group, plan.end, store, again=batch)
         return True
-    operator = journal.operator_in(begin, batch.end) if group is None else operator_for(group, journal)
+    operator = store.operator_in(begin, batch.end) if group is None else operator_for(group, store)
     if (operator.number if operator is not None else None) == plan.operator:
-        statements.finish(batch, journal)
+        statements.finish(batch, store)
         return True
-    where = Where(source=journal.source, position=str(begin))
+    where = Where(source=store.source, position=str(begin))
     done, steps = plan.intent.done, len(plan.intent.steps)
     if done and (operator is None or operator.op is not OperatorKind.SKIP):
         raise DdlError("DDL-027", where, values={"done": done, "all": steps})
     if group is not None:
-        statements.execute(group, plan.end, journal, again=batch)
+        statements.execute(group, plan.end, store, again=batch)
         return True
     if log is None:
         raise SyncError("SYNC-067", where, values={"places": str(begin), "server": "the open batch"})
     if not ready():
         return False
-    work = statement_again(log, batch, begin, gtid, journal.source)
-    statements.carry_out(work, Location(batch.begin, gtid), journal, again=batch)
+    work = statement_again(log, batch, begin, gtid, store.source)
+    statements.carry_out(work, Location(batch.begin, gtid), store, again=batch)
     return True
 
 
-def record_stop(journal: Journal, error: UnshardError, place: Position, *, sure: bool) -> None:
+def record_stop(store: CheckpointStore, error: UnshardError, place: Position, *, sure: bool) -> None:
     """Put on record where the source stops and why.
 
     `place` is where it was at work, if the error names none; it is not `sure` where several transactions begin there.
@@ -75,27 +80,27 @@ def record_stop(journal: Journal, error: UnshardError, place: Position, *, sure:
         return
     try:
         named = _place_of(error, place)
-        journal.stopped(Stopped(named or place, error.code, bounded(str(error)), sure=sure or named is not None))
+        store.stopped(Stopped(named or place, error.code, bounded(str(error)), sure=sure or named is not None))
     except UnshardError as failure:
-        log = logger("sync", source=journal.source)
+        log = logger("sync", source=store.source)
         log.warning("not put on record where it stopped", error=str(failure), after=str(error))
 
 
-def give_up_missed(journal: Journal, at: Position) -> None:
+def give_up_missed(store: CheckpointStore, at: Position) -> None:
     """Settle the pending operators of places before the checkpoint: nothing of theirs was met there."""
-    missed = [one for one in journal.operators() if one.position < at]
+    missed = [one for one in store.operators() if one.position < at]
     for one in missed:
-        log = logger("sync", source=journal.source)
+        log = logger("sync", source=store.source)
         log.warning("an operator's place is passed", op=str(one.op), position=str(one.position), checkpoint=str(at))
     if missed:
-        journal.miss([one.number for one in missed])
+        store.miss([one.number for one in missed])
 
 
-def refuse_pending(journal: Journal, server: str) -> None:
+def refuse_pending(store: CheckpointStore, server: str) -> None:
     """Raise SyncError SYNC-067 where operators wait for places in the binlog of the server before a fail-over."""
-    if pending := journal.operators():
+    if pending := store.operators():
         values = {"places": ", ".join(str(one.position) for one in pending), "server": server}
-        raise SyncError("SYNC-067", Where(source=journal.source), values=values)
+        raise SyncError("SYNC-067", Where(source=store.source), values=values)
 
 
 def _place_of(error: UnshardError, near: Position) -> Position | None:

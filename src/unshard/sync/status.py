@@ -9,9 +9,80 @@ from threading import Lock
 
 from unshard.api.status import UnresolvedGroup
 from unshard.metrics import METRICS, Distribution, Histogram
-from unshard.model.position import Location
-from unshard.sync.lag import Lag, Sighting
-from unshard.sync.ledger import Account, RowCounts
+from unshard.model.position import Location, Position
+from unshard.sync.batch.row_counts import Account, RowCounts
+
+# How far the target is behind its source, in seconds of the source's own clock.
+#
+# Two things tell as of which moment the target has everything: the commit time of what was applied last, and a
+# *sighting*: at that time the source's log ended here, and the target has reached that place since. Lag is the source's
+# time now less that moment. It is 0 only while a fresh sighting says that nothing lies ahead, and unknown (None) before
+# anything tells the moment or the source's clock. Silence is never 0: a source that can't be asked may have gone on.
+
+
+FRESH_SECONDS = 6.0
+"""How long a sighting may stand for the source's present state: some more than the time between two."""
+
+MOST_SIGHTINGS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The source's log ended at `position` when its clock said `time` (unix seconds), at `seen` of our monotonic clock.
+
+    The clock was read before the log: at that time nothing behind `position` was committed.
+    """
+
+    position: Position
+    time: float
+    seen: float
+
+
+@dataclass(slots=True)
+class Lag:
+    """One source's lag. Not for two threads at once; `now` is of the monotonic clock that sightings have."""
+
+    _as_of: float | None = None
+    _newest: Sighting | None = None
+    _away: bool = False
+    _ahead: deque[Sighting] = field(default_factory=lambda: deque(maxlen=MOST_SIGHTINGS))
+
+    def committed(self, time: float) -> None:
+        """The target has everything up to a transaction that the source committed at that time; 0: it isn't known."""
+        if time:
+            self._as_of = time if self._as_of is None else max(self._as_of, time)
+
+    def sighted(self, sighting: Sighting | None) -> None:
+        """What the source said when it was asked last; None: it can't be asked."""
+        self._away = sighting is None
+        if sighting is None or sighting == self._newest:
+            return
+        if self._ahead and self._ahead[-1].position == sighting.position:
+            self._ahead.pop()
+        self._ahead.append(sighting)
+        self._newest = sighting
+
+    @property
+    def as_of(self) -> float:
+        """As of which moment of the source the target has everything; 0: nothing tells."""
+        return self._as_of or 0.0
+
+    def clock(self, now: float) -> float | None:
+        """What the source's clock says (unix seconds), going by what it said last; None: it never said."""
+        return None if self._newest is None else self._newest.time + now - self._newest.seen
+
+    def read(self, applied: Position, now: float, *, behind: bool) -> float | None:
+        """The lag of a target that has everything before `applied`; `behind`: more is known to wait."""
+        while self._ahead and self._ahead[0].position <= applied:
+            self.committed(self._ahead.popleft().time)
+        newest = self._newest
+        if newest is None:
+            return None
+        fresh = not self._away and now - newest.seen <= FRESH_SECONDS
+        if fresh and not behind and newest.position <= applied:
+            return 0.0
+        return None if self._as_of is None else max(0.0, newest.time + now - newest.seen - self._as_of)
+
 
 WINDOW_SECONDS = 5.0
 LONG_WINDOW_SECONDS = 60.0

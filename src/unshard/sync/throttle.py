@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from threading import Condition, Lock
 
 from unshard.metrics.events import count_own
-from unshard.sync.batch import BatchPlan
-from unshard.sync.ledger import LedgerReport
-from unshard.target.gate import WAITED, RateLimiter
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.batch.row_counts import LedgerReport
+from unshard.target.rate_limiter import WAITED, RateLimiter
 
 RunBatch = Callable[[BatchPlan], list[LedgerReport]]
 _ROUNDING = 1e-6

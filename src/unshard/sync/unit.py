@@ -4,7 +4,7 @@ With `delivery: at-least-once` batches have no plan and no receipts in the targe
 interval; whatever was applied behind it is applied again after a crash, in safe mode (`safe_mode`).
 
 It only wires: what comes next (`follow`), changes of rows (`rows`), statements (`statement`), sharding DDL (`groups`,
-`resync`), and the driver's durable writes (`journal`).
+`resync`), and the driver's durable writes (`store`).
 """
 
 from __future__ import annotations
@@ -16,38 +16,47 @@ from functools import partial
 from threading import Event
 
 from unshard.crash_point import reach
-from unshard.ddl.ahead import Copied
+from unshard.ddl.in_snapshot import DdlInSnapshot
 from unshard.errors import SyncError, UnshardError, Where
 from unshard.log import logger
 from unshard.model.position import Location, Position
 from unshard.model.table import TableName
-from unshard.sync import safe_mode
-from unshard.sync.batch import BatchPlan
-from unshard.sync.clash import held_clash
-from unshard.sync.copied import copied_ddl
-from unshard.sync.crossings import crossed
-from unshard.sync.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
-from unshard.sync.follow import Complete, LoggedDdl, Move, Prepare, Relay, TransactionRows, Work, WrittenLog, next_work
-from unshard.sync.groups import LOOK_SECONDS, Next, ShardingGroups, refuse_held
-from unshard.sync.journal import Journal, nothing
-from unshard.sync.ledger import LedgerReport
-from unshard.sync.moved import MovedRows
+from unshard.sync.batch.plan import BatchPlan
+from unshard.sync.batch.row_counts import LedgerReport
+from unshard.sync.checkpoint import safe_mode
+from unshard.sync.checkpoint.progress import SyncProgress
+from unshard.sync.checkpoint.safe_mode import Delivery
+from unshard.sync.checkpoint.store import CheckpointStore, nothing
 from unshard.sync.operate import finish_statement, give_up_missed, record_stop, refuse_pending
-from unshard.sync.plan import Planner
-from unshard.sync.prepared import PreparedXas
-from unshard.sync.reread import rows_end
-from unshard.sync.resync import Resyncer
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
-from unshard.sync.safe_mode import Delivery
-from unshard.sync.standing import Standing
-from unshard.sync.statement import Statements
-from unshard.sync.statement_plan import KIND, StatementPlan
+from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, refuse_held
+from unshard.sync.sharding.crossings import crossed
+from unshard.sync.sharding.moved_rows import MovedRows
+from unshard.sync.sharding.resync import Resyncer
+from unshard.sync.sharding.snapshot import copied_ddl
+from unshard.sync.sharding.table_owners import held_clash
+from unshard.sync.source_log.failover import ANY, IDLE_SECONDS, RecordedNames, needed_by, translate
+from unshard.sync.source_log.open_batch import rows_end
+from unshard.sync.source_log.prepared_xa import PreparedXas
+from unshard.sync.source_log.reader import (
+    Complete,
+    LoggedDdl,
+    Move,
+    Prepare,
+    Relay,
+    TransactionRows,
+    Work,
+    WrittenLog,
+    next_work,
+)
+from unshard.sync.statements.plan_record import KIND, StatementPlan
+from unshard.sync.statements.runner import Statements
 from unshard.sync.status import FailOver, Meter
-from unshard.sync.tables import TableRules
-from unshard.target.checkpoint import Checkpoint, ExitPoint
+from unshard.target.checkpoint import Checkpoint, ExitPoint, refuse_unfinished
 from unshard.target.receipts import OpenBatch
-from unshard.target.retrying import GIVEN_UP
-from unshard.target.takeover import refuse_unfinished
+from unshard.target.transactions import GIVEN_UP
 
 
 @dataclass(slots=True)
@@ -55,7 +64,7 @@ class SyncUnit:
     """One source's incremental replication. `run` is called by one thread; `meter` may be read by any."""
 
     source: str
-    journal: Journal
+    store: CheckpointStore
     planner: Planner
     rules: TableRules
     statements: Statements
@@ -66,7 +75,7 @@ class SyncUnit:
     delivery: Delivery = field(default_factory=Delivery)
     meter: Meter = field(default_factory=Meter)
     _batches: RowBatches = field(init=False)
-    _standing: Standing = field(init=False)
+    _standing: SyncProgress = field(init=False)
     _moved: MovedRows = field(init=False)
     groups: ShardingGroups | None = None
     _place: Position = ANY
@@ -78,9 +87,9 @@ class SyncUnit:
     _read: WrittenLog = field(init=False)
 
     def __post_init__(self) -> None:
-        self._standing = Standing(
+        self._standing = SyncProgress(
             self.source,
-            self.journal,
+            self.store,
             self.statements.tables.take_changes,
             self.flush_seconds,
             self.delivery,
@@ -93,30 +102,30 @@ class SyncUnit:
         Called once before `run`. Raises SyncError SYNC-012 where there is neither.
         """
         self._batches = RowBatches(self._standing, self.planner, self.rules, self._run_batch)
-        checkpoint, self._left_open = self.journal.claim()
-        self.journal.on_target(self.statements.tidy)
+        checkpoint, self._left_open = self.store.claim()
+        self.store.on_target(self.statements.tidy)
         found = checkpoint
         if checkpoint is None:
             if start is None:
                 raise SyncError("SYNC-012", Where(source=self.source))
             checkpoint = start
         if checkpoint.by_dm:
-            self.journal.on_target(lambda c: refuse_unfinished(c, self.journal.meta, self.source))
+            self.store.on_target(lambda c: refuse_unfinished(c, self.store.meta, self.source))
         if safe_mode.needs_bound(self.delivery, checkpoint):
             checkpoint = replace(checkpoint, exit_point=ExitPoint(self.newest(), safe_mode.TAKEOVER))
-        self._read, self._upstream, self._crossing = self.relay, self.journal.upstream(), False
+        self._read, self._upstream, self._crossing = self.relay, self.store.upstream(), False
         self._restore(checkpoint, fresh=found is None)
-        self.journal.exact = self.delivery.exactly_once
+        self.store.exact = self.delivery.exactly_once
         if found is None:
-            self.journal.move(checkpoint.location, checkpoint.tables)
+            self.store.move(checkpoint.location, checkpoint.tables)
         elif (found.exit_point, found.exact, found.by_dm) != (
             self._standing.safe.exit_point,
-            self.journal.exact,
+            self.store.exact,
             False,
         ):
             # the row has to be ours before anything is applied: an exit point that says "off" would say so again
             self._standing.move(checkpoint.location)
-        self.journal.goes_on()
+        self.store.goes_on()
 
     def announce(self) -> None:
         """Say to the task's other sources which tables this one owns, also before there is a checkpoint."""
@@ -126,22 +135,22 @@ class SyncUnit:
         try:
             return self.run_batch(plan)
         except UnshardError as error:
-            clash = held_clash(error, plan, self.journal) if self.groups is not None else None
+            clash = held_clash(error, plan, self.store) if self.groups is not None else None
             if clash is None:
                 raise
             raise clash from error
 
-    def copied(self, start: Checkpoint, stop: Event) -> Copied | None:
+    def copied(self, start: Checkpoint, stop: Event) -> DdlInSnapshot | None:
         """What the copy that ends in `start` has of sharding DDL, said to the task's other sources too.
 
         Asked before the copy is loaded; None when `stop` came first. Raises ShardError SHARD-029.
         """
         if self.groups is None:
-            return Copied()
+            return DdlInSnapshot()
         try:
-            return copied_ddl(start, self.statements, self.groups, self.journal, self.relay, stop)
+            return copied_ddl(start, self.statements, self.groups, self.store, self.relay, stop)
         finally:
-            self.journal.drop()
+            self.store.drop()
 
     def crossed(
         self, begin: Location, places: Mapping[TableName, Location], stop: Event
@@ -151,15 +160,15 @@ class SyncUnit:
         Asked before the copy is finished; None when `stop` came first.
         """
         try:
-            upstream = self.journal.upstream()
+            upstream = self.store.upstream()
             return crossed(begin, places, self.statements.crossed, self.relay, upstream, self.source, stop)
         finally:
-            self.journal.drop()
+            self.store.drop()
 
     def _restore(self, checkpoint: Checkpoint, *, fresh: bool = False) -> None:
         self._standing.restore(checkpoint)
-        self._batches.prepared = PreparedXas(self.source, self.journal.prepared())
-        self.statements.rules.online.records = self.journal.online_ddl()
+        self._batches.prepared = PreparedXas(self.source, self.store.prepared())
+        self.statements.rules.online.records = self.store.online_ddl()
         tables, ownership = self.statements.tables, self.statements.ownership
         tables.restore(checkpoint)
         self.rules.begin(tables.after, tables.absent)
@@ -169,7 +178,7 @@ class SyncUnit:
             self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
             ownership.announce(self.groups.names)
         else:
-            refuse_held(self.journal)
+            refuse_held(self.store)
             self.announce()
 
     def run(self, stop: Event) -> None:
@@ -184,21 +193,21 @@ class SyncUnit:
             self._standing.leave()
         except UnshardError as error:
             if error.code == GIVEN_UP:
-                self.journal.attempts = 1
+                self.store.attempts = 1
             if not self._crossing:
                 self._standing.leave_by(error)
-            record_stop(self.journal, error, self._place, sure=self._sure)
+            record_stop(self.store, error, self._place, sure=self._sure)
             raise
         finally:
             self.meter.doing = "stopped"
-            self.journal.drop()
+            self.store.drop()
 
     def _resume(self, stop: Event) -> None:
         """Finish the batch that was left open, and go over to another server where the source has."""
         if not self._await(ANY, stop):
             return
         batch, before = self._left_open, self._upstream
-        self._batches.operators = self.journal.operators()
+        self._batches.operators = self.store.operators()
         crosses = before is not None and before != self.relay.upstream
         if crosses and batch is not None and batch.plan["kind"] != KIND:
             self._read = self.relay.earlier(str(before), needed_by(batch, self._batches.prepared.known))
@@ -206,17 +215,17 @@ class SyncUnit:
             self._finish(batch, stop)
         self._read = self.relay
         if not crosses:
-            give_up_missed(self.journal, (self.journal.held or self._standing.at).position)
+            give_up_missed(self.store, (self.store.held or self._standing.at).position)
         elif not stop.is_set():
             self._cross(str(before), stop)
 
     def _cross(self, before: str, stop: Event) -> None:
         """Put the names of the server that the relay follows now in the place of those of `before`."""
         self.meter.doing = "going over to another server"
-        refuse_pending(self.journal, before)
+        refuse_pending(self.store, before)
         self._batches.operators = ()  # what the open batch has settled was for places in the other log
         held = self.groups.keeper.unresolved if self.groups is not None else ()
-        checkpoint = self.journal.checkpoint()
+        checkpoint = self.store.checkpoint()
         assert checkpoint is not None, "a source whose server is on record has a checkpoint"
         names = RecordedNames(checkpoint, self._batches.prepared.known, held)
         there = translate(names, before, self.relay, self.source, stop)
@@ -224,9 +233,9 @@ class SyncUnit:
             return
         also = self.groups.put(*there.groups) if self.groups is not None else nothing
         self._crossing = True  # an error leaves open whose names stand: nothing may be written behind it
-        self.journal.cross(self.relay.upstream, there.checkpoint, there.prepared.values(), also)
+        self.store.cross(self.relay.upstream, there.checkpoint, there.prepared.values(), also)
         self._crossing = False
-        found = self.journal.checkpoint()
+        found = self.store.checkpoint()
         assert found is not None
         self._restore(found)
         over = FailOver(before, self.relay.upstream, str(self._standing.at.position))
@@ -252,9 +261,9 @@ class SyncUnit:
 
     def _unresolved(self, groups: ShardingGroups) -> bool:
         """One step of sharding DDL; whether there was one to make."""
-        standing = self._standing
+        progress = self._standing
         self._show(groups)
-        found = groups.next(standing.at) if groups.unresolved else None
+        found = groups.next(progress.at) if groups.unresolved else None
         if found is None:
             return False
         what, group = found
@@ -264,10 +273,10 @@ class SyncUnit:
             assert group.ready is not None
             self._place, self._sure = group.ready.begin.position, True
             self.meter.doing = "sharding DDL"
-            self.statements.execute(group, standing.at, self.journal)
-            standing.arrived_durably(standing.at)
+            self.statements.execute(group, progress.at, self.store)
+            progress.arrived_durably(progress.at)
         elif what is Next.SKIP:
-            standing.move(standing.at, also=groups.resolve(group, standing.at))
+            progress.move(progress.at, also=groups.resolve(group, progress.at))
         else:
             self.meter.doing = "re-sync"
             self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, self._batches.operators)
@@ -289,7 +298,10 @@ class SyncUnit:
     def _carry_out(self, work: Work) -> None:
         self.meter.behind = True
         if not isinstance(work, Move):
-            self._place, self._sure = work.begin, not isinstance(work, TransactionRows) or work.extent.transactions == 1
+            self._place, self._sure = (
+                work.begin,
+                not isinstance(work, TransactionRows) or work.log_range.transactions == 1,
+            )
         match work:
             case TransactionRows():
                 self._batches.apply(work)
@@ -307,17 +319,17 @@ class SyncUnit:
                 self._batches.complete(work, self._read.log)
 
     def _state(self, work: LoggedDdl) -> None:
-        standing = self._standing
+        progress = self._standing
         self.meter.doing = "statement"
         if not self.delivery.exactly_once:
-            standing.save()
-        unlocked = standing.safe.after_dump(work.begin)
-        moved = self.statements.carry_out(work, standing.at, self.journal, unlocked=unlocked)
+            progress.save()
+        unlocked = progress.safe.after_dump(work.begin)
+        moved = self.statements.carry_out(work, progress.at, self.store, unlocked=unlocked)
         self.rules.forget(self.statements.touched)
         if moved:
-            standing.arrived_durably(work.end)
+            progress.arrived_durably(work.end)
         else:
-            standing.arrive(work.end)
+            progress.arrive(work.end)
 
     def _finish(self, batch: OpenBatch, stop: Event) -> None:
         """Bring the batch that an earlier process left open to its end, by the same plan."""
@@ -328,7 +340,7 @@ class SyncUnit:
             self._place, self._sure = Position.parse(plan.intent.position_begin), True
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
-            if not finish_statement(self.statements, self.journal, batch, log, self._standing.at.gtid, ready):
+            if not finish_statement(self.statements, self.store, batch, log, self._standing.at.gtid, ready):
                 return
             self.rules.forget(self.statements.touched)
             self._standing.arrived_durably(plan.end)
@@ -342,7 +354,7 @@ class SyncUnit:
         if not self._await(batch.end if xid else rows_end(batch), stop):
             return
         work = self._batches.work_again(batch, self._read.log)
-        self._place, self._sure = work.begin, work.extent.transactions == 1
+        self._place, self._sure = work.begin, work.log_range.transactions == 1
         self._batches.again(batch, work)
 
     def _wait(self) -> None:

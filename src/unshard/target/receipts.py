@@ -24,7 +24,7 @@ from unshard.errors import SyncError, Where
 from unshard.model.position import Position
 from unshard.target.meta import MetaTables
 from unshard.target.silent import claiming
-from unshard.target.upsert import upsert
+from unshard.target.transactions import upsert
 
 FENCED_OUT = "SYNC-001"
 OLD_ORDER = "SYNC-071"

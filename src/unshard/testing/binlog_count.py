@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from unshard.model.table import TableName
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 
 Kind = Literal["INSERT", "UPDATE", "DELETE"]
 Image = tuple[str, ...]

@@ -21,13 +21,13 @@ from unshard.mysql.connection import rows
 from unshard.mysql.flavour import current_location, identify
 from unshard.mysql.structure import read_table
 from unshard.source.snapshot import open_reader
-from unshard.sync.batch import BatchShape, TablePlan
-from unshard.sync.encode import encode
-from unshard.sync.merge import merge
-from unshard.sync.tables import plan_target
+from unshard.sync.batch.plan import BatchShape, TablePlan
+from unshard.sync.planning.table_plans import plan_target
+from unshard.sync.steps.encode import encode
+from unshard.sync.steps.merge import merge
 from unshard.target.error_values import CUT, query_with_error_values
 from unshard.target.writer import writer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import Cases
 
 COLUMNS = 10

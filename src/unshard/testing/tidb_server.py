@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from unshard.testing.programs import MissingProgramError
-from unshard.testing.throwaway import ThrowawayServer, made_once, reserved
+from unshard.testing.servers import ThrowawayServer, made_once, reserved
 
 _CHECKOUT = Path(__file__).parents[3]
 _HOW_TO_BUILD = (

@@ -30,7 +30,7 @@ from unshard.config.rules import ColumnMappingRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import Column, Table, TableName
 from unshard.mysql.types import CHARACTERS, INTEGERS
-from unshard.transform.choice import Chosen, RulePatterns
+from unshard.transform.pattern import Chosen, RulePatterns
 
 _TOP = 63  # the bit below which parts are laid, leaving the sign
 _INSTANCE_BITS, _SCHEMA_BITS, _TABLE_BITS = 4, 7, 8

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from unshard.config.rules import RouteRule
 from unshard.errors import ConfigError, Where
 from unshard.model.table import TableName
-from unshard.transform.choice import Chosen, RulePatterns
 from unshard.transform.extract import Extracted
+from unshard.transform.pattern import Chosen, RulePatterns
 
 
 class Router:

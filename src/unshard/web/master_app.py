@@ -9,7 +9,7 @@ import httpx
 from fastapi import FastAPI, Request
 from pydantic import ValidationError
 
-from unshard.api.orders import Beat, Orders
+from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.api.verbs import PATH, REQUESTS
 from unshard.api.verbs import Request as Verb
 from unshard.config.access import Role
@@ -20,11 +20,10 @@ from unshard.master.metrics import master_samples
 from unshard.master.service import Master
 from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
-from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import by_whom, guarded_app, needs
 from unshard.web.leader import LeaderRoute
 from unshard.web.master_link import BEAT_PATH
-from unshard.web.observe import observing
+from unshard.web.observe import audit_routes, observing
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
@@ -52,7 +51,7 @@ def master_app(
 
     @app.post(BEAT_PATH, tags=["worker"])
     @needs(Role.WORKER)
-    def beat(beat: Beat) -> Orders:
+    def beat(beat: Heartbeat) -> DesiredState:
         """A worker's sign of life; its orders."""
         return master.beat(beat)
 

@@ -8,7 +8,7 @@ from threading import Lock
 import httpx
 from pydantic import ValidationError
 
-from unshard.api.orders import Beat, Orders
+from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.config.listener import LinkSecurity
 from unshard.errors import ClusterError
 from unshard.web.tls import http_client
@@ -32,7 +32,7 @@ class HttpMasterLink:
         self._client = http_client(security, seconds=ANSWER_SECONDS)
         self._lock = Lock()
 
-    def beat(self, beat: Beat) -> Orders:
+    def beat(self, beat: Heartbeat) -> DesiredState:
         """The first answer of a master that leads, or knows who does.
 
         Raises ClusterError: CLUSTER-022 where none answers (retryable), CLUSTER-086 where none of another version
@@ -47,7 +47,7 @@ class HttpMasterLink:
                 url = f"{self._scheme}://{address}{BEAT_PATH}"
                 answer = self._client.post(url, json=body, timeout=self._seconds)
                 if answer.status_code == httpx.codes.OK:
-                    orders = Orders.model_validate_json(answer.content)
+                    orders = DesiredState.model_validate_json(answer.content)
                     self._seconds = min(ANSWER_SECONDS, orders.ttl_seconds / 4)
                     self._ask_first(orders.leader or address)
                     return orders

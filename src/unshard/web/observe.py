@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import PlainTextResponse, Response
 
@@ -71,3 +71,18 @@ def change_level(name: str) -> None:
         log.set_level(name)
     except ValueError as error:
         raise ClusterError("CLUSTER-070", values={"levels": ", ".join(log.LEVELS)}) from error
+
+
+# The audit log over HTTP.
+
+
+def audit_routes() -> APIRouter:
+    """`GET /api/v1/cluster/audit`: the newest lines of this process's audit log, oldest first. Needs an admin."""
+    router = APIRouter(route_class=GuardedRoute)
+
+    @router.get("/api/v1/cluster/audit")
+    @needs(Role.ADMIN)
+    def audit(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] = 100) -> dict[str, Any]:
+        return {"data": request.app.state.audit.newest(limit)}
+
+    return router

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query
 
-from unshard.api.orders import PurgeWish, WorkerLink
+from unshard.api.heartbeat import PurgeWish, WorkerLink
 from unshard.config.access import Role
 from unshard.errors import UnshardError
 from unshard.metrics import Sample
 from unshard.web.audit import AuditLog
-from unshard.web.audit_routes import audit_routes
 from unshard.web.guard import guarded_app, needs
-from unshard.web.observe import observing
+from unshard.web.observe import audit_routes, observing
 
 LONGEST_REPORT_SECONDS = 600.0
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 from pydantic import ValidationError
 
-from unshard.api.orders import PurgeWish
+from unshard.api.heartbeat import PurgeWish
 from unshard.api.status import SourceReport
 from unshard.config.access import Role
 from unshard.config.listener import LinkSecurity

@@ -14,7 +14,7 @@ exactly once no transaction commits any more once another one has claimed the so
 where it has been superseded, but begins nothing: a beginning is a claim. Whatever else there is, dump, load and
 at-least-once delivery, is broken off at once.
 
-What is broken off stands in the target with its receipts, and whoever is next finishes it (`sync/plan.py`).
+What is broken off stands in the target with its receipts, and whoever is next finishes it (`sync/planning/planner.py`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from threading import Event, Lock, Thread
 
-from unshard.api.orders import Beat, MasterLink, Orders, PurgeWish
+from unshard.api.heartbeat import DesiredState, Heartbeat, MasterLink, PurgeWish
 from unshard.api.status import SourceReport
 from unshard.errors import ClusterError, UnshardError
 from unshard.log import logger
-from unshard.worker.source_host import Means, SourceHost
+from unshard.worker.source_worker import Means, SourceWorker
 
 TICK_SECONDS = 0.25
 LONGEST_BEAT_SECONDS = 3.0
@@ -48,8 +48,8 @@ class Agent:
     link: MasterLink
     means: Means
     leaves: bool = True
-    host: SourceHost | None = None
-    _orders: Orders | None = None
+    host: SourceWorker | None = None
+    _orders: DesiredState | None = None
     _refusal: ClusterError | None = None
     _life: str = field(default_factory=lambda: token_hex(8))
     _beaten: int = 0
@@ -107,7 +107,7 @@ class Agent:
         """As `WorkerLink`. Raises ClusterError CLUSTER-023."""
         self._serving().relay.resume()
 
-    def _serving(self) -> SourceHost:
+    def _serving(self) -> SourceWorker:
         host = self.host
         if host is None:
             raise ClusterError("CLUSTER-023")
@@ -131,7 +131,7 @@ class Agent:
         except Exception as error:  # noqa: BLE001 - logged, and the next order is carried out
             self._log.error("the order is not carried out", error=str(error), exc_info=True, sampled=True)
 
-    def _heed(self, orders: Orders) -> None:
+    def _heed(self, orders: DesiredState) -> None:
         """Obey; an order that this version can't read is told to whoever asks how the source stands."""
         try:
             self._obey(orders)
@@ -140,7 +140,7 @@ class Agent:
             raise
         self._refusal = None
 
-    def _obey(self, orders: Orders) -> None:
+    def _obey(self, orders: DesiredState) -> None:
         order, host = orders.order, self.host
         if host is not None and (order is None or (order.source, order.epoch) != (host.order.source, host.order.epoch)):
             self._close(graceful=True)
@@ -148,7 +148,7 @@ class Agent:
             host.obey(order)
         elif order is not None:
             self._log.info("source taken", source=order.source, epoch=order.epoch)
-            self.host = SourceHost(order, self.means, self._changed)
+            self.host = SourceWorker(order, self.means, self._changed)
             self._changed()  # the master waits to hear that it is served
 
     def _tick(self) -> None:
@@ -196,9 +196,9 @@ class Agent:
             every = min(self._ttl / 10, LONGEST_BEAT_SECONDS) if self._ttl else FIRST_BEAT_SECONDS
             self._beat_now.wait(every)
 
-    def _beat(self) -> Beat:
+    def _beat(self) -> Heartbeat:
         self._beaten += 1
-        beat = Beat(name=self.name, addr=self.addr, life=self._life, number=self._beaten)
+        beat = Heartbeat(name=self.name, addr=self.addr, life=self._life, number=self._beaten)
         host = self.host
         if host is None:
             return beat

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from unshard.config.subtask import SubtaskConfig
 from unshard.ddl.for_tidb import upstream_structure, words_of
-from unshard.ddl.scratch import ScratchPlace, show_create_database
+from unshard.ddl.provenance import renamed, without_columns
+from unshard.ddl.sandbox import ScratchPlace, show_create_database
 from unshard.ddl.tracker import SchemaTracker
-from unshard.ddl.without_columns import renamed, without_columns
-from unshard.dump.start import DumpSettings
+from unshard.dump.folder import DumpSettings
 from unshard.dump.unit import DumpUnit, RunTasks
 from unshard.errors import UnshardError
 from unshard.load.checkpoint import LoadTables
@@ -29,28 +29,26 @@ from unshard.retry import retrying
 from unshard.schema.definition import Dialect
 from unshard.source.requirements import check_available, check_requirements
 from unshard.source.snapshot import locate
-from unshard.spark.barrier import wait
-from unshard.spark.batches import run_batch
+from unshard.spark.batches import run_batch, wait
 from unshard.spark.folders import reading, writing
-from unshard.spark.jobs import run_tasks
+from unshard.spark.jobs import interrupt, run_tasks
 from unshard.spark.session import Session
 from unshard.spark.session import slots as slots_of
-from unshard.spark.tags import interrupt
-from unshard.sync.batch import BatchShape
-from unshard.sync.flow import LARGEST_BYTES
-from unshard.sync.groups import ShardingGroups
-from unshard.sync.journal import Journal
-from unshard.sync.ownership import Ownership
-from unshard.sync.plan import Planner
-from unshard.sync.safe_mode import Delivery
-from unshard.sync.sharded_statements import ShardedStatements
-from unshard.sync.statement import Statements
-from unshard.sync.tables import TableRules, TargetTables
+from unshard.sync.batch.plan import BatchShape
+from unshard.sync.batch_size import LARGEST_BYTES
+from unshard.sync.checkpoint.safe_mode import Delivery
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.table_plans import TableRules, TargetTables
+from unshard.sync.sharding.coordinator import ShardingGroups
+from unshard.sync.sharding.statements import ShardedStatements
+from unshard.sync.sharding.table_owners import Ownership
+from unshard.sync.statements.runner import Statements
+from unshard.sync.statements.tracked_tables import TrackedTables
 from unshard.sync.throttle import TargetLimits, Throttle
-from unshard.sync.tracked_tables import TrackedTables
 from unshard.sync.unit import SyncUnit
-from unshard.target.gate import RateLimiter
 from unshard.target.meta import MetaTables
+from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import Order
 from unshard.transform.column_mapping import ColumnMapper
 from unshard.transform.expressions.filter import ExpressionFilters
@@ -58,10 +56,9 @@ from unshard.transform.route import Router
 from unshard.transform.source_rules import SourceRules
 from unshard.transform.taken import allow_list, dumped
 from unshard.worker.known_tables import check_filters, check_rules, statement_rules
-from unshard.worker.source_traits import read_traits
+from unshard.worker.source_clock import read_traits, utc_of
 from unshard.worker.start import StartPoint
 from unshard.worker.subtask import Subtask, SubtaskRelay
-from unshard.worker.upstream_clock import utc_of
 from unshard.worker.watch import TargetWatch, UpstreamWatch
 
 Answer = TypeVar("Answer")
@@ -112,8 +109,8 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
     if relay is not None:
         run = throttle.around(partial(run_batch, spark, tag=sync_tag))
         fresh = beginning.checkpoint() is None
-        journal = Journal(target, meta, config.source_id, order=order)
-        sync = _sync(config, source, journal, relay, run, slots, fresh=fresh)
+        store = CheckpointStore(target, meta, config.source_id, order=order)
+        sync = _sync(config, source, store, relay, run, slots, fresh=fresh)
     return Subtask(
         config.source_id,
         beginning,
@@ -125,7 +122,7 @@ def _build(config: SubtaskConfig, spark: Session, relays: RelayFor | None, order
         partial(interrupt, spark, tag),
         partial(interrupt, spark, sync_tag),
         partial(_check_source, config, source, beginning),
-        TargetWatch(target, sync.journal) if sync is not None else None,
+        TargetWatch(target, sync.store) if sync is not None else None,
     )
 
 
@@ -233,7 +230,7 @@ def _load(
 def _sync(
     config: SubtaskConfig,
     source: Endpoint,
-    journal: Journal,
+    store: CheckpointStore,
     relay: SubtaskRelay,
     run: Callable[[Any], Any],
     slots: int,
@@ -243,16 +240,16 @@ def _sync(
     name, settings = config.source_id, config.syncer
     own = SourceRules.of(config)
     allow, router, mapper, events = own.allow, own.router, own.mapper, own.events
-    targets = TargetTables(lambda table: journal.on_target(lambda connection: read_table(connection, table)))
+    targets = TargetTables(lambda table: store.on_target(lambda connection: read_table(connection, table)))
     if config.target.checks_foreign_keys:
-        targets.read_families = lambda: journal.on_target(families)
+        targets.read_families = lambda: store.on_target(families)
     tracker = SchemaTracker(
         ScratchPlace(config.meta_schema, config.name, name),
         unknown=lambda table: _as_upstream(
             targets.get(router.route(table)),
             table,
             [one.column for one in router.extracted(table, name)],
-            journal,
+            store,
             source,
             config.collations,
         ),
@@ -261,7 +258,7 @@ def _sync(
     rules = statement_rules(own)
     upstream = _upstream_tables(source)
     peers = config.peers or (name,)
-    ownership = Ownership(journal, rules, peers, told=config.pessimistic or len(peers) > 1)
+    ownership = Ownership(store, rules, peers, told=config.pessimistic or len(peers) > 1)
     tables = TrackedTables(name, tracker, rules, upstream)
     statements = Statements(name, read_traits(source), tables, rules, ownership, events)
     target_table = targets.get if config.mode == "incremental" else None
@@ -280,13 +277,13 @@ def _sync(
     )
     groups = None
     if config.pessimistic:
-        groups = ShardingGroups(journal, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
+        groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
     return SyncUnit(
         source=name,
-        journal=journal,
+        store=store,
         planner=Planner(
-            name, journal.meta, journal.endpoint, shape, slots, settings.on_missing_row, len(config.peers) == 1
+            name, store.meta, store.endpoint, shape, slots, settings.on_missing_row, len(config.peers) == 1
         ),
         rules=table_rules,
         statements=statements,
@@ -303,7 +300,7 @@ def _as_upstream(
     found: Table | None,
     name: TableName,
     extracted: Sequence[str],
-    journal: Journal,
+    store: CheckpointStore,
     source: Endpoint,
     wished: Mapping[str, str],
 ) -> Table | None:
@@ -314,7 +311,7 @@ def _as_upstream(
     if found is None:
         return None
     there = without_columns(found, extracted)
-    words = journal.on_target(lambda connection: words_of(connection, wished) if is_tidb(connection) else None)
+    words = store.on_target(lambda connection: words_of(connection, wished) if is_tidb(connection) else None)
     if words is None:
         return renamed(there, name)
     now = _answer(source, lambda connection: read_table(connection, name))

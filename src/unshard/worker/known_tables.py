@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from unshard.ddl.marks import Marks
 from unshard.ddl.online import Kept, OnlineDdl
 from unshard.ddl.pieces import StatementRules
+from unshard.ddl.provenance import Marks
 from unshard.errors import ConfigError, UnshardError, Where
 from unshard.model.table import Table, TableName
 from unshard.mysql.connection import Endpoint, session

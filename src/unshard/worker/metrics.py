@@ -8,18 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.metrics import Sample
-from unshard.metrics.events import EVENTS, EventCounters
-from unshard.metrics.exits import OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS
+from unshard.metrics.events import EVENTS, OPERATE, RELAY_EXIT, RELAY_FAULTS, UNIT_EXITS, EventCounters
 from unshard.model.position import Position
 from unshard.model.progress import Progress
 from unshard.relay.unit import RelayUnitStatus
 from unshard.source.upstream import Upstream
-from unshard.sync.ledger import RowCounts
+from unshard.sync.batch.row_counts import RowCounts
 from unshard.sync.status import SyncReading
 from unshard.worker.purging import PURGED_BYTES, PURGED_FILES
-from unshard.worker.source_host import SourceHost
+from unshard.worker.source_worker import SourceWorker
 from unshard.worker.status import SubtaskStatus
 
 STAGES = {Stage.NEW: 1, Stage.RUNNING: 2, Stage.PAUSED: 3, Stage.STOPPED: 4, Stage.FINISHED: 5}
@@ -50,7 +49,7 @@ class RelaySeen:
     upstream: Upstream | None = None
 
 
-def host_samples(worker: str, host: SourceHost | None) -> Iterator[Sample]:
+def host_samples(worker: str, host: SourceWorker | None) -> Iterator[Sample]:
     """Every series of the source that a worker serves; None: it serves none."""
     if host is None:
         return worker_samples(worker, (), ())

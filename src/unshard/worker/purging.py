@@ -14,7 +14,7 @@ from unshard.log import logger
 from unshard.metrics.events import EVENTS
 from unshard.mysql.connection import session
 from unshard.relay.purge import Purged, PurgeLimits, PurgeReader, purge
-from unshard.target.upstream import load_upstream
+from unshard.target.checkpoint import load_upstream
 from unshard.worker.build import beginning_of
 from unshard.worker.shared_relay import SharedRelay
 
@@ -27,7 +27,7 @@ class Followers:
     """The subtasks on a source: those that its worker has, and those that stand until they are started again."""
 
     at_work: Sequence[SubtaskConfig] = ()
-    standing: Sequence[SubtaskConfig] = ()
+    progress: Sequence[SubtaskConfig] = ()
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ def needs(followers: Followers) -> Mapping[str, list[PurgeReader]]:
     Raises RelayError 033 for another one.
     """
     found: dict[str, list[PurgeReader]] = defaultdict(list)
-    for configs, stand in ((followers.at_work, False), (followers.standing, True)):
+    for configs, stand in ((followers.at_work, False), (followers.progress, True)):
         for config in (one for one in configs if one.mode in FOLLOWS):
             upstream, reader = _reader(config)
             if reader is not None:

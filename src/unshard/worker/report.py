@@ -6,16 +6,17 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
-from unshard.api.stage import Stage, UnitName
 from unshard.api.status import (
     DumpStatus,
     LoadStatus,
     ProcessError,
     ProcessResult,
     RelayStatus,
+    Stage,
     SubTaskStatus,
     SyncStatus,
     TableLedger,
+    UnitName,
 )
 from unshard.errors import UnshardError, bounded
 from unshard.model.position import Location, Position

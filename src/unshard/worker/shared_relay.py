@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock, RLock
 
-from unshard.api.stage import Stage
+from unshard.api.status import Stage
 from unshard.config.source import SourceConfig
 from unshard.errors import RelayError, UnshardError, Where
 from unshard.log import logger

@@ -27,8 +27,8 @@ from unshard.log import logger
 from unshard.model.position import Location
 from unshard.relay.unit import ANOTHER_SERVER, LONGEST_WAIT_SECONDS, RelayUnitStatus
 from unshard.retry import pauses
-from unshard.sync.follow import Relay
-from unshard.sync.lag import Sighting
+from unshard.sync.source_log.reader import Relay
+from unshard.sync.status import Sighting
 from unshard.sync.unit import SyncUnit
 from unshard.target.checkpoint import Checkpoint
 from unshard.worker.start import StartPoint
@@ -220,7 +220,7 @@ class Subtask:
         if self.sync is None or self.unit != "sync" or self.sync.meter.doing == "stopped":
             return ""
         begun = max(self.since, self.sync.meter.step_since)
-        return self.sync.journal.waits or (self.target_watch.note(begun) if self.target_watch is not None else "")
+        return self.sync.store.waits or (self.target_watch.note(begun) if self.target_watch is not None else "")
 
     def _relay_note(self) -> str:
         """What is out of the ordinary with the relay, while its log is followed."""

@@ -14,7 +14,7 @@ from unshard.errors import UnshardError
 from unshard.mysql.connection import LOOK_SECONDS, Endpoint, session
 from unshard.mysql.flavour import identify
 from unshard.source.upstream import Upstream, read_upstream
-from unshard.sync.journal import Journal
+from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.target.waits import standstill
 
 REFRESH_SECONDS = 2.0
@@ -75,7 +75,7 @@ class UpstreamWatch(_Watch[Upstream]):
 class TargetWatch(_Watch[tuple[float, str]]):
     """What holds up the source's sync in the target, and the step that it was seen in."""
 
-    journal: Journal
+    store: CheckpointStore
     step: float = field(default=0.0, init=False)
 
     def note(self, begun: float) -> str:
@@ -84,12 +84,12 @@ class TargetWatch(_Watch[tuple[float, str]]):
             return ""
         self.step = begun
         step, why = self.look() or (begun, "")
-        return "; ".join(part for part in (self.journal.failed, why if step == begun else "") if part)
+        return "; ".join(part for part in (self.store.failed, why if step == begun else "") if part)
 
     def _look(self) -> tuple[float, str]:
-        step, journal = self.step, self.journal
+        step, store = self.step, self.store
         try:
             with session(self.endpoint, "target", patience_seconds=LOOK_SECONDS) as connection:
-                return step, standstill(connection, journal.meta, journal.source, journal.session)
+                return step, standstill(connection, store.meta, store.source, store.session)
         except UnshardError as error:
             return step, f"the target can't be asked what holds it up: {error.cause or error.message}"

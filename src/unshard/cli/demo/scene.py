@@ -14,8 +14,7 @@ from typing import Literal
 
 from unshard.model.position import Position
 from unshard.model.table import TableName
-from unshard.testing.servers import MariadbServer
-from unshard.testing.throwaway import ThrowawayServer
+from unshard.testing.servers import MariadbServer, ThrowawayServer
 from unshard.testing.tidb_server import TidbServer
 from unshard.testing.workload import Workload, WorkPlan
 

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
-from unshard.ctl.groups import ListGroup
 from unshard.ctl.session import CtlSession, conclude
 from unshard.ctl.verbs.arguments import TaskMaybe
-from unshard.ctl.words import source_ids, task_name
+from unshard.ctl.words import ListGroup, source_ids, task_name
 
 lock = typer.Typer(
     cls=ListGroup,

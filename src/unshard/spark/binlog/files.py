@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unshard.binlog.format import MAGIC
+from unshard.binlog.headers import MAGIC
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Location, Position
 from unshard.relay.log import RelayLog
 from unshard.relay.meta import INDEX_NAME
-from unshard.sync.follow import Complete, Prepare, TransactionRows, next_work
-from unshard.sync.prepared import look_back, no_prepare, rows_of
+from unshard.sync.source_log.prepared_xa import look_back, no_prepare, rows_of
+from unshard.sync.source_log.reader import Complete, Prepare, TransactionRows, next_work
 from unshard.target.prepared_xa import PreparedXa
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.mapped import mapped
 from unshard.binlog.rows import decode_range
 from unshard.errors import Where
@@ -89,8 +89,8 @@ class _RangeReader:
     def ranges(self, log: FileLog, start: Position, end: Position) -> Iterator[FileRange]:
         table = self.options.table
         for rows in stretches(log, start, end, self.options.range_bytes):
-            if table is None or table in rows.extent.tables:
-                yield FileRange(str(rows.path), rows.extent.start, rows.extent.end, rows.checksum)
+            if table is None or table in rows.log_range.tables:
+                yield FileRange(str(rows.path), rows.log_range.start, rows.log_range.end, rows.checksum)
 
     def start(self, log: FileLog) -> Position:
         return self.options.start or Position(log.files()[0])
@@ -149,7 +149,7 @@ class BinlogStreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAv
         at, used = _position(start), 0
         for rows in stretches(log, at, self._limit or log.end(), self.options.range_bytes):
             at = rows.end.position
-            used += rows.extent.end - rows.extent.start
+            used += rows.log_range.end - rows.log_range.start
             if most is not None and used >= most:
                 break
         return _offset(at)

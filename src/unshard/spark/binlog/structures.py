@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from unshard.binlog.described import describe_table, undescribed
-from unshard.binlog.format import read_format
+from unshard.binlog.headers import read_format
 from unshard.binlog.mapped import mapped
-from unshard.binlog.rows import Wanted, decode_range
+from unshard.binlog.rows import RoutedStatement, decode_range
 from unshard.binlog.table_map import TableMap
 from unshard.errors import BinlogError, Where
 from unshard.model.position import Position
@@ -22,7 +22,7 @@ from unshard.mysql.connection import session
 from unshard.mysql.structure import read_table, table_names
 from unshard.spark.binlog.files import FileLog, stretches
 from unshard.spark.binlog.options import Options
-from unshard.sync.follow import TransactionRows
+from unshard.sync.source_log.reader import TransactionRows
 
 _NEEDED = frozenset({"signs", "charsets"})
 
@@ -40,7 +40,7 @@ class Structures:
             raise BinlogError("BINLOG-057", Where(table=str(name)), "the server has no such table")
         return self.known[name]
 
-    def wanted(self, file: str) -> Wanted:
+    def wanted(self, file: str) -> RoutedStatement:
         """The choice for `decode_range` over `file`. Raises BinlogError 057 for a table that nothing describes."""
         described: dict[TableMap, Table] = {}
 
@@ -83,7 +83,7 @@ def newest_structure(options: Options, log: FileLog) -> Table:
         last: TableMap | None = None
         at = ""
         for rows in stretches(single, start or Position(file), single.end(), options.range_bytes):
-            if options.table in rows.extent.tables:
+            if options.table in rows.log_range.tables:
                 last, at = _last_map(rows, options.table)
         if last is not None:
             return described_table(last, at)
@@ -101,8 +101,10 @@ def _last_map(rows: TransactionRows, name: TableName | None) -> tuple[TableMap |
         if table_map.name == name:
             found = table_map, f"{rows.path.name}:{offset}"
 
-    extent = rows.extent
-    data, where = mapped(rows.path, extent.end), Where(file=str(rows.path))
+    log_range = rows.log_range
+    data, where = mapped(rows.path, log_range.end), Where(file=str(rows.path))
     mariadb = read_format(data, where).mariadb
-    decode_range(data, extent.start, extent.end, checksum=rows.checksum, wanted=note, mariadb=mariadb, where=where)
+    decode_range(
+        data, log_range.start, log_range.end, checksum=rows.checksum, wanted=note, mariadb=mariadb, where=where
+    )
     return found

@@ -1,0 +1,150 @@
+"""What a walk over the log gives: a run of whole transactions, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from mmap import mmap
+
+from unshard.binlog.events import KIND_TABLE
+from unshard.binlog.headers import CHECKSUM_LENGTH, HEADER_LENGTH
+from unshard.binlog.payload import PAYLOAD, Payload, PayloadPart
+from unshard.binlog.query import QueryEvent
+from unshard.binlog.xa import Completed, PreparedStop
+from unshard.kernels.split import boundaries
+from unshard.kernels.split import slices as cuts
+from unshard.model.table import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfData:
+    """No whole transaction is left in the data; more may come."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """The extent is as large as it may be, or the next transaction needs an extent of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """The file ends at `end`. `next_file` is None where the server was shut down: its next file in order follows."""
+
+    next_file: str | None
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlainStatement:
+    """A statement that isn't a row change or a transaction bound: DDL, grants, ANALYZE, FLUSH …
+
+    `start` is where its event group begins (the extent's end), `at` the QUERY event, `end` the byte after it.
+    `whole` tells whether its group ends with it: after CREATE TABLE … SELECT rows follow, and `gtid` is executed only
+    with the extent that begins at `end`. `timestamp` is in unix seconds, `flags` are the header's.
+    """
+
+    query: QueryEvent
+    start: int
+    at: int
+    end: int
+    timestamp: int
+    gtid: str
+    flags: int
+    whole: bool
+
+    @property
+    def schema(self) -> str:
+        return self.query.schema
+
+    @property
+    def sql(self) -> str:
+        return self.query.sql
+
+    @property
+    def sql_mode(self) -> int:
+        return self.query.sql_mode
+
+    @property
+    def time_zone(self) -> str | None:
+        return self.query.time_zone
+
+    @property
+    def foreign_key_checks(self) -> bool:
+        return self.query.foreign_key_checks
+
+
+Stop = EndOfData | BudgetReached | Rotate | PlainStatement | PreparedStop | Completed
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRange:
+    """A run of whole transactions: the bytes `start` to `end` of one file, and why it stops there.
+
+    `row_events` and `tables` say what there is to decode; with no row event the bytes must not be decoded (they may
+    hold a transaction that was rolled back). `partial_images` tells whether a row image lacks columns of its table,
+    `unpacked` the bytes that compressed events hold, beside the extent's own.
+    Timestamps are those of the first and the last commit in unix seconds, 0 without a transaction; the last has
+    microseconds where the log has them (MySQL 8). `gtids` has the last GTID of each domain and server (MariaDB, in
+    order of commit) or merged intervals (MySQL, `uuid:1-5`).
+    """
+
+    start: int
+    end: int
+    transactions: int
+    row_events: int
+    tables: frozenset[TableName]
+    first_timestamp: int
+    last_timestamp: float
+    gtids: tuple[str, ...]
+    stop: Stop
+    partial_images: bool = False
+    unpacked: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes to read and to unpack."""
+        return self.end - self.start + self.unpacked
+
+
+# Where an extent may be cut: into pieces that decode side by side, or into ones that are applied in turn.
+
+
+CODE_AT = 4
+
+Data = bytes | memoryview | mmap
+
+
+def splits(data: Data, start: int, end: int, pieces: int) -> tuple[int, ...]:
+    """Offsets where decoding of `[start, end)` may begin: `start` and up to `pieces - 1` more, near equal sizes.
+
+    Each is a transaction or the first TABLE_MAP of a statement; one statement's rows are never parted. The range must
+    be (part of) an extent.
+    """
+    return tuple(boundaries(data, start, end, pieces, KIND_TABLE))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Bytes `start` to `end` of the file, or with a `part` that of the payload there.
+
+    `maps` are offsets of the TABLE_MAPs before it that its first rows need.
+    """
+
+    start: int
+    end: int
+    maps: tuple[int, ...] = ()
+    part: PayloadPart | None = None
+
+
+def slices(data: Data, start: int, end: int, size: int, *, checksum: bool) -> Iterator[Slice]:
+    """Pieces of an extent that hold about `size` bytes, unpacked.
+
+    They cut through transactions and statements: each has to be applied before the next is.
+    """
+    found = cuts(data, start, end, size, KIND_TABLE)
+    for (begin, maps), after in zip(found, [*(begin for begin, _ in found[1:]), end], strict=True):
+        if data[begin + CODE_AT] == PAYLOAD:
+            body = bytes(data[begin + HEADER_LENGTH : after - CHECKSUM_LENGTH * checksum])
+            yield from (Slice(begin, after, part=part) for part in Payload(body).parts(size))
+        else:
+            yield Slice(begin, after, maps)

@@ -1,0 +1,139 @@
+"""What an ALTER TABLE puts into rows that are there already: the same at each run, or what only that run gives.
+
+| the new column | the rows get | in a session with the event's time |
+|---|---|---|
+| no DEFAULT, a constant, an expression over other columns | the same wherever the statement is run | the same |
+| DEFAULT CURRENT_TIMESTAMP, CURDATE() | the time of the run: another one for each of several shards | the same |
+| the same, filled by a tool of online DDL | the time at which the tool copied the row | another |
+| DEFAULT UUID(), RAND(), SYSDATE(), NEXTVAL(…), CURRENT_USER() | what nobody can tell | another |
+| AUTO_INCREMENT, also of a column that becomes it and is NULL or 0 | numbers by the order of the rows | `same_order` |
+"""
+
+from __future__ import annotations
+
+import re
+
+from unshard.ddl.alter_parts import alter_parts
+from unshard.ddl.cursor import tokens_of
+from unshard.ddl.intent import Step, Structures
+from unshard.ddl.modified import named_column
+from unshard.ddl.parse import classify_ddl
+from unshard.ddl.statement import StatementKind
+from unshard.model.table import Index, Table, quote_name
+from unshard.mysql.structure import column_lines, computed_default
+from unshard.schema.lex import Token, tokens
+
+_OF_THE_EVENT = frozenset(
+    {
+        "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "UNIX_TIMESTAMP", "CURDATE", "CURRENT_DATE",
+        "CURTIME", "CURRENT_TIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+    }
+)  # fmt: skip
+"""The time of the statement, which an event tells."""
+
+_OF_THE_RUN = frozenset(
+    {
+        "SYSDATE", "UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES",
+        "ENCRYPT", "DES_ENCRYPT",
+        "NEXTVAL", "LASTVAL", "NEXT", "PREVIOUS", "LAST_INSERT_ID", "ROW_COUNT", "FOUND_ROWS",
+        "CONNECTION_ID", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_ROLE",
+        "DATABASE", "SCHEMA", "VERSION", "PS_CURRENT_THREAD_ID", "PS_THREAD_ID",
+    }
+)  # fmt: skip
+
+_PARTITIONS = re.compile(r"\bPARTITION BY\b.*", re.DOTALL | re.IGNORECASE)
+
+
+def filled_by_the_run(step: Step) -> tuple[str, ...]:
+    """The columns that the step adds and fills with what is not the same at another run of it. Pure."""
+    words = _OF_THE_RUN | _OF_THE_EVENT
+    return tuple(name for name, line in _added(step).items() if _is_numbered(line) or _computes_with(line, words))
+
+
+def filled_unlike_upstream(step: Step) -> tuple[str, ...]:
+    """The columns that the step adds and fills with other values than the source has; AUTO_INCREMENT aside. Pure."""
+    words = _OF_THE_RUN | _OF_THE_EVENT if step.context.by_tool else _OF_THE_RUN
+    return tuple(name for name, line in _added(step).items() if _computes_with(line, words))
+
+
+def numbered(step: Step) -> tuple[str, str] | None:
+    """The column that the step makes AUTO_INCREMENT; in SQL, the rows that get a number by it ("" for all). Pure."""
+    if step.kind is not StatementKind.ALTER_TABLE:
+        return None
+    for name, line in _added(step).items():
+        if _is_numbered(line):
+            return name, ""
+    before = {name.lower(): line for name, line in _columns(step, step.before).items()}
+    for body in _parts(step):
+        old = named_column(body)
+        if old is not None and any(token.word in ("AUTO_INCREMENT", "SERIAL") for token in body):
+            if _is_numbered(before.get(old.lower(), "")):
+                return None
+            return old, f"{quote_name(old)} IS NULL OR {quote_name(old)} = 0"
+    return None
+
+
+def same_order(one: Table, other: Table) -> bool:
+    """Whether two tables with the same rows have them in the same order when an ALTER walks through them. Pure."""
+    if not _clustered(one) or _clustered(one) != _clustered(other) or _partitions(one) != _partitions(other):
+        return False
+    names = {name for index in _clustered(one) for name in index.columns}
+    ways = [[(table.column(name).collation, table.column(name).members) for name in names] for table in (one, other)]
+    return ways[0] == ways[1] and all("ENGINE=INNODB" in table.create_sql.upper() for table in (one, other))
+
+
+def _clustered(table: Table) -> list[Index]:
+    """The keys of which InnoDB takes the first one, in which it keeps the rows; none where it makes one of its own."""
+    whole = [index for index in table.unique_keys if not any(index.prefixes)]
+    nullable = {column.name for column in table.columns if column.nullable}
+    known = {column.name for column in table.columns}  # a key over an expression has a part without a name
+    fit = [index for index in whole if known.issuperset(index.columns) and nullable.isdisjoint(index.columns)]
+    return [index for index in table.unique_keys if index.primary] or fit
+
+
+def _partitions(table: Table) -> str:
+    found = _PARTITIONS.search(table.create_sql)
+    return "".join(found[0].split()) if found else ""
+
+
+def _added(step: Step) -> dict[str, str]:
+    """By column that the step adds, what the structure behind it says."""
+    if step.kind is not StatementKind.ALTER_TABLE:
+        return {}
+    had = {name.lower() for name in _columns(step, step.before)}
+    after = _columns(step, step.after)
+    named = set()
+    for body in _parts(step):
+        if body[0].word != "ADD":
+            continue
+        rest = [token for token in body[1:] if token.word != "COLUMN" and not token.is_symbol("(")]
+        conditional = [token.word for token in rest[:3]] == ["IF", "NOT", "EXISTS"]
+        name = rest[3 if conditional else 0].value.lower()
+        if not (conditional and name in had):
+            named.add(name)
+    return {name: line for name, line in after.items() if name.lower() in named}
+
+
+def _parts(step: Step) -> list[list[Token]]:
+    """The words of each operation of an ALTER."""
+    found = alter_parts(classify_ddl(step.statement, step.context))
+    bodies = ([t for t in tokens_of(part.text, part.context) if t.start >= (part.parts_at or 0)] for part in found)
+    return [body for body in bodies if len(body) > 1]
+
+
+def _columns(step: Step, structures: Structures) -> dict[str, str]:
+    """By column of the step's table, what those structures say."""
+    table = classify_ddl(step.statement, step.context).tables[0].quoted
+    return column_lines(structures.get(table) or "")
+
+
+def _is_numbered(line: str) -> bool:
+    return any(token.word == "AUTO_INCREMENT" for token in tokens(line))
+
+
+def _computes_with(line: str, words: frozenset[str]) -> bool:
+    default = computed_default(line)
+    if default is None:
+        return False
+    found = tokens(default)
+    return any(token.word in words or token.is_symbol("@") for token in found)

@@ -1,0 +1,195 @@
+"""The start of a dump: go on with the one in the folder, or begin a new one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unshard.crash_point import reach
+from unshard.dump.files import database_schema_name, disk, sync_folder, table_schema_name, write_whole
+from unshard.dump.metadata import (
+    STATE,
+    DumpHeader,
+    Record,
+    drop_record,
+    new_run,
+    now_text,
+    parts_folder,
+    read_header,
+    read_records,
+)
+from unshard.dump.metadata import write_header as save
+from unshard.dump.plan import Consistency, Listed, list_tables, resolve
+from unshard.dump.write import PROLOGUE, FileLimits, Format
+from unshard.errors import DumpError, Where
+from unshard.model.table import TableName
+from unshard.mysql.flavour import Flavour, identify
+from unshard.source.snapshot import create_database_statement, locate
+
+# The end of a dump: finished tables' files get their final names, beside the CREATE statements.
+
+
+def intact(directory: Path, header: DumpHeader, record: Record) -> bool:
+    """Whether all files of a finished table are there with their size, under either name."""
+    parts = parts_folder(directory, header.run)
+    return all(file.size in (_size(parts / file.part), _size(directory / file.name)) for file in record.files)
+
+
+def publish(directory: Path, header: DumpHeader) -> None:
+    """Rename all files of all tables and write the schema files. Safe to run again.
+
+    Raises DumpError DUMP-006 when a file of a finished table is not there, DUMP-009 when the disk refuses.
+    """
+    with disk(directory):
+        _publish(directory, header)
+
+
+def _publish(directory: Path, header: DumpHeader) -> None:
+    parts = parts_folder(directory, header.run)
+    for record in read_records(directory, header).values():
+        if not intact(directory, header, record):
+            raise DumpError("DUMP-006", Where(table=str(record.table.name)))
+        for file in record.files:
+            if (parts / file.part).exists():
+                reach("dump-rename-before")
+                (parts / file.part).replace(directory / file.name)
+                reach("dump-rename-after")
+        if not record.table.is_absent:
+            write_whole(directory / table_schema_name(record.table.name), _create_table(record))
+    for schema, statement in header.databases.items():
+        write_whole(directory / database_schema_name(schema), f"{statement};\n")
+    for left_over in parts.iterdir():
+        left_over.unlink()
+    for folder in (parts, parts.parent, directory):
+        sync_folder(folder)
+
+
+def wipe(directory: Path) -> None:
+    """Remove what a dump of ours has left in the folder, and nothing else. Idempotent."""
+    header = read_header(directory)
+    if header is not None:
+        names = [file.name for record in read_records(directory, header).values() for file in record.files]
+        names += [table_schema_name(table) for table in header.tables]
+        names += [database_schema_name(schema) for schema in header.databases]
+        for name in (*names, "metadata"):
+            (directory / name).unlink(missing_ok=True)
+    shutil.rmtree(directory / STATE, ignore_errors=True)
+
+
+def _create_table(record: Record) -> str:
+    head, close, options = record.table.create_sql.rpartition("\n)")
+    counter = f" AUTO_INCREMENT={record.counter}" if record.counter else ""
+    engine, space, rest = options.strip().partition(" ")
+    statement = f"{head}{close} {engine}{counter}{space}{rest}" if close else record.table.create_sql
+    return f"{PROLOGUE}{statement};\n"
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.exists() else None
+
+
+ROWS_PER_FILE = 100_000
+FIRST_ROWS = 12_500
+"""Rows of the first files of a table: each is a transaction or two of the load."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSettings:
+    """What the user may set (`mydumpers.<name>`). Sizes in bytes. `rows` 0 means ROWS_PER_FILE, and fewer in the first
+    files. `attempt`: as in `SubtaskConfig`."""
+
+    directory: Path
+    threads: int = 4
+    rows: int = 0
+    chunk_filesize: int = 64 << 20
+    statement_size: int = 1_000_000
+    where: str = ""
+    format: Format = "parquet"
+    consistency: Consistency = "auto"
+    attempt: str = ""
+
+    @property
+    def limits(self) -> FileLimits:
+        limits = FileLimits(self.format, self.rows or ROWS_PER_FILE, self.chunk_filesize, self.statement_size)
+        return limits if self.rows else replace(limits, first_rows=FIRST_ROWS)
+
+    def fixed(self) -> dict[str, Any]:
+        """Those that a dump keeps from its start to its end."""
+        return {
+            "rows": self.rows,
+            "chunk_filesize": self.chunk_filesize,
+            "statement_size": self.statement_size,
+            "where": self.where,
+            "format": self.format,
+            "consistency": self.consistency,
+        }
+
+
+def header_to_resume(settings: DumpSettings, source: str) -> DumpHeader | None:
+    """The header of the folder's dump if it is finished or can go on; else the folder is made empty for a new one.
+
+    Raises DumpError DUMP-002 when the folder holds something else than a dump of this source with these settings.
+    """
+    directory = settings.directory
+    header = read_header(directory)
+    if header is None:
+        with disk(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(path.name for path in directory.iterdir() if not path.name.startswith(".unshard"))
+        if foreign:
+            raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": foreign[0]})
+        wipe(directory)
+        return None
+    if header.source == source and settings.attempt not in ("", header.attempt):
+        wipe(directory)
+        return None
+    if header.source != source or header.settings != settings.fixed():
+        found = f"a dump of {header.source} with {header.settings}"
+        raise DumpError("DUMP-002", Where(source, file=str(directory)), values={"found": found})
+    if header.finished or header.consistency == "lock-free":
+        return header
+    wipe(directory)
+    return None
+
+
+def begin(
+    connection: Any, settings: DumpSettings, source: str, allows: Callable[[TableName], bool]
+) -> tuple[DumpHeader, tuple[Listed, ...]]:
+    """Write the header of a new dump. Its location is read before the tables are listed: no table can slip between."""
+    location = locate(connection)
+    tables = list_tables(connection, allows)
+    header = DumpHeader(
+        run=new_run(),
+        source=source,
+        consistency=resolve(settings.consistency, tables, mariadb=identify(connection).flavour is Flavour.MARIADB),
+        settings=settings.fixed(),
+        begin=location,
+        tables=tuple(table.name for table in tables),
+        databases={
+            schema: create_database_statement(connection, schema)
+            for schema in sorted({table.name.schema for table in tables})
+        },
+        rows_estimate=sum(table.rows for table in tables),
+        started=now_text(),
+        attempt=settings.attempt,
+    )
+    parts = parts_folder(settings.directory, header.run)
+    with disk(parts):
+        parts.mkdir(parents=True)
+    save(settings.directory, header)
+    return header, tables
+
+
+def still_listed(
+    connection: Any, settings: DumpSettings, header: DumpHeader, allows: Callable[[TableName], bool]
+) -> tuple[Listed, ...]:
+    """Those tables of a dump that goes on which are there still; records whose files are damaged are dropped first."""
+    wanted = set(header.tables)
+    listed = tuple(table for table in list_tables(connection, allows) if table.name in wanted)
+    for name, record in read_records(settings.directory, header).items():
+        if not intact(settings.directory, header, record):
+            drop_record(settings.directory, header.run, name)
+    return listed

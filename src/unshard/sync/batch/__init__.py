@@ -1,0 +1,1 @@
+"""Values that the driver and the executors share: the plan of a batch, its stored form, counts and exclusions."""

@@ -1,0 +1,149 @@
+"""Safe mode: when it is on and why. Pure; times are seconds of a monotonic clock.
+
+| found when sync begins | `exactly-once` | `at-least-once` |
+|---|---|---|
+| `safe-mode: true` | on throughout | on throughout |
+| an exit point that is the checkpoint itself | off | off |
+| an exit point elsewhere | on until it is passed | on until it is passed |
+| the same, and `safe-mode-duration: 0s` | SYNC-045, DM's 36071 | SYNC-045 |
+| none, and a checkpoint that isn't exact | on until the source's present end is passed | on for the duration |
+| none, and a new task | off | on for the duration |
+
+Exactly once nothing is applied again but where no receipts were kept: behind a dump without a lock, behind copies that
+wrote over one another (`read_together`), and behind a checkpoint that isn't exact, as DM or `at-least-once` wrote it.
+DM counts two checkpoint intervals there; a clock can't tell whether all that was applied has been passed, and the
+source's end can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.sync.batch.plan import TablePlan
+from unshard.target.checkpoint import Checkpoint, ExitPoint
+
+DUMP, TAKEOVER, ERROR = "dump", "takeover", "error"
+_CAUSES = {
+    DUMP: "the dump was taken without a lock",
+    TAKEOVER: "the checkpoint may be behind the target",
+    ERROR: "the task ended with an error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What the task file says: `delivery`, `safe-mode`, `safe-mode-duration` in seconds."""
+
+    exactly_once: bool = True
+    safe_mode: bool = False
+    duration: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SafeMode:
+    """The reasons that hold. `seconds` are counted from the first change on; `ends` is when they are over."""
+
+    manual: bool = False
+    exit_point: ExitPoint | None = None
+    seconds: float = 0.0
+    ends: float | None = None
+
+    def reasons(self, at: Position, now: float) -> tuple[str, ...]:
+        """Why it is on for a change that begins at `at`; empty: it is off."""
+        found = []
+        if self.manual:
+            found.append("safe-mode: true")
+        if self.exit_point is not None and at < self.exit_point.location.position:
+            why = _CAUSES.get(self.exit_point.cause, "safemode_exit_point")
+            found.append(f"{why}, until {self.exit_point.location.position}")
+        if self.timed(now):
+            found.append("safe-mode-duration after the start")
+        return tuple(found)
+
+    def timed(self, now: float) -> bool:
+        """Whether the time after the start still runs, or has not begun."""
+        return self.seconds > 0 if self.ends is None else now < self.ends
+
+    def first_change(self, now: float) -> SafeMode:
+        """The clock starts with the first change that there is to apply."""
+        return replace(self, ends=now + self.seconds) if self.ends is None else self
+
+    def passed(self, at: Position) -> SafeMode:
+        """The same behind `at`: an exit point that is reached is forgotten."""
+        done = self.exit_point is not None and at >= self.exit_point.location.position
+        return replace(self, exit_point=None) if done else self
+
+    def after_dump(self, at: Position) -> bool:
+        """Whether `at` lies in the time of a dump that was taken without a lock."""
+        known = self.exit_point
+        return known is not None and known.cause == DUMP and at < known.location.position
+
+    def beyond(self, end: Location, cause: str) -> SafeMode:
+        """With an exit point at `end` at least."""
+        known = self.exit_point
+        if known is not None and known.location.position >= end.position:
+            return self
+        return replace(self, exit_point=ExitPoint(end, cause))
+
+
+def needs_bound(delivery: Delivery, checkpoint: Checkpoint) -> bool:
+    """Whether the source's present end has to be the exit point: nothing else tells how far the target may be."""
+    return delivery.exactly_once and not checkpoint.exact and checkpoint.exit_point is None
+
+
+def read_together(copied: Checkpoint, route: Callable[[TableName], TableName]) -> Checkpoint:
+    """The same start, with tables that merge into one read from its location on, in safe mode to their last snapshot.
+
+    For a load that wrote over rows: one that has moved from a table that was copied to one that was not yet stands in
+    both copies, and is there once. Read from their own snapshots on, the one has its DELETE, the other no INSERT.
+    """
+    counts = Counter(route(name) for name in copied.tables)
+    later = {
+        name: state.location
+        for name, state in copied.tables.items()
+        if counts[route(name)] > 1
+        and not (state.table is not None and state.table.is_absent)
+        and state.location is not None
+        and state.location.position > copied.location.position
+    }
+    if not later:
+        return copied
+    tables = {
+        name: replace(state, location=copied.location) if name in later else state
+        for name, state in copied.tables.items()
+    }
+    last = max(later.values(), key=lambda location: location.position)
+    return replace(copied, tables=tables, exit_point=ExitPoint(last, DUMP))
+
+
+def begin(delivery: Delivery, checkpoint: Checkpoint, source: str) -> SafeMode:
+    """Safe mode at the start, by the table above. Raises SyncError SYNC-045."""
+    mode = SafeMode(manual=delivery.safe_mode)
+    exit_point, at = checkpoint.exit_point, checkpoint.location.position
+    if exit_point is not None and exit_point.location.position > at:
+        if not delivery.duration:
+            values = {"exit": str(exit_point.location.position)}
+            raise SyncError("SYNC-045", Where(source=source, position=str(at)), values=values)
+        return replace(mode, exit_point=exit_point)
+    if delivery.exactly_once or (exit_point is not None and exit_point.location.position == at):
+        return mode
+    return replace(mode, seconds=delivery.duration)
+
+
+def check_repeatable(
+    tables: Iterable[TablePlan], delivery: Delivery, where: Where, *, safe: bool, partial_images: bool
+) -> None:
+    """Refuse what can't be applied again without harm. Raises SyncError SYNC-043 (no key), SYNC-044 (partial images).
+
+    At least once, a table without a key is refused at all times: after a kill its rows would come twice, unseen.
+    """
+    keyless = sorted(str(plan.table.name) for plan in tables if plan.target.keyless)
+    if keyless and (safe or not delivery.exactly_once):
+        raise SyncError("SYNC-043", Where(where.source, keyless[0], where.position))
+    if safe and partial_images:
+        raise SyncError("SYNC-044", where)

@@ -1,0 +1,363 @@
+"""The driver's own durable writes: claim the source, open a batch, close it, move the checkpoint.
+
+Each is one transaction in the target and may be asked for again after a lost connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeVar
+
+from unshard.crash_point import reach
+from unshard.ddl.online import Kept, Records
+from unshard.errors import Where
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.mysql.connection import ROWS_SECONDS, STATEMENT_SECONDS, Endpoint
+from unshard.mysql.tidb import is_tidb
+from unshard.retry import ATTEMPTS
+from unshard.sync.batch.row_counts import Account
+from unshard.target import receipts
+from unshard.target.checkpoint import (
+    Checkpoint,
+    ExitPoint,
+    TableCheckpoint,
+    load_checkpoint,
+    load_upstream,
+    save_checkpoint,
+    save_upstream,
+)
+from unshard.target.fence import fenced, wait_for_earlier_ddl
+from unshard.target.meta import MetaTables
+from unshard.target.online_ddl import load_records, save_records
+from unshard.target.operators import Operator, load_operators, settle
+from unshard.target.prepared_xa import PreparedXa, drop, keep, load_prepared
+from unshard.target.recorded import Stopped, forget_stopped, save_stopped
+from unshard.target.row_counts import add_left_out, add_to_ledger, forget_missing
+from unshard.target.tidb_ddl import TidbDdl
+from unshard.target.transactions import on_target
+from unshard.target.writer import writer
+
+T = TypeVar("T")
+Changed = Mapping[TableName, TableCheckpoint]
+Also = Callable[[Any], None]
+"""Asked with the cursor of a transaction, at each attempt, right before it commits."""
+
+
+def nothing(_: Any) -> None:
+    """An `Also` that writes nothing."""
+
+
+@dataclass(slots=True)
+class CheckpointStore:
+    """The claim, the open batch and the checkpoint of one source, in the target.
+
+    Used by one thread. `epoch` and `batch_id` are set by `claim`.
+
+    `exit_point` and `held` (where the first unresolved sharding DDL began) are written with every checkpoint;
+    `owed` is what the next move of the checkpoint adds to the ledger,
+    `used` the operators, with a note on each, that it marks as applied. `order`: a master's, by which it claims; None
+    where a human starts the process. `attempts`: how often
+    an operation is tried; who has seen the target given up asks it once more, to put the end on record, and waits no
+    second time. For any thread to read: for what it `waits` and what has `failed` and is tried again, in words, and
+    its `session`'s number in the target, 0 for none.
+    """
+
+    endpoint: Endpoint
+    meta: MetaTables
+    source: str
+    epoch: int = 0
+    batch_id: int = 0
+    exact: bool = True
+    exit_point: ExitPoint | None = None
+    held: Location | None = None
+    owed: Account = field(default_factory=Account)
+    used: dict[int, str] = field(default_factory=dict)
+    attempts: int = ATTEMPTS
+    waits: str = ""
+    failed: str = ""
+    session: int = 0
+    order: receipts.Order | None = None
+    _connection: Any = field(default=None, repr=False)
+    _patience_seconds: int = ROWS_SECONDS
+
+    def claim(self) -> tuple[Checkpoint | None, receipts.OpenBatch | None]:
+        """Take the source over; gives its checkpoint and the batch that was left open, if any."""
+        self.attempts = ATTEMPTS
+        self.on_target(self.meta.create)
+        reach("sync-claim-before")
+        claimed = self.on_target(lambda c: receipts.claim(c, self.meta, self.source, self.order))
+        reach("sync-claim-after")
+        self.epoch, self.batch_id = claimed.epoch, claimed.batch_id
+        self.on_target(self._wait_for_predecessors)
+        kept = claimed.open_batch.plan.get("skipped", []) if claimed.open_batch else []
+        self.owed = Account(skipped={(name, rule): events for name, rule, events in kept})
+        self.used = {}
+        return self.checkpoint(), claimed.open_batch
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The source's checkpoint of now."""
+        return self.on_target(lambda c: load_checkpoint(c, self.meta, self.source))
+
+    def upstream(self) -> str | None:
+        """The server that the source's binlog names are of, where it is on record."""
+        return self.on_target(lambda c: load_upstream(c, self.meta, self.source))
+
+    def prepared(self) -> dict[str, PreparedXa]:
+        """The source's prepared XA transactions, by xid."""
+        return self.on_target(lambda c: load_prepared(c, self.meta, self.source))
+
+    def online_ddl(self) -> dict[TableName, tuple[Kept, ...]]:
+        """What waits for the RENAME of the source's ghost tables, by ghost."""
+        return self.on_target(lambda c: load_records(c, self.meta, self.source))
+
+    def operators(self) -> tuple[Operator, ...]:
+        """The source's pending operators, in the order of the log."""
+        return self.on_target(lambda c: load_operators(c, self.meta, self.source))
+
+    def operator_in(self, begin: Position, end: Position) -> Operator | None:
+        """The pending operator for a place from `begin` to before `end`."""
+        return next((one for one in self.operators() if begin <= one.position < end), None)
+
+    def applied(self, partitions: int) -> list[receipts.Applied]:
+        """How far each partition of the open batch is."""
+
+        def read(connection: Any) -> list[receipts.Applied]:
+            own = (self.epoch, self.batch_id)
+            return [receipts.applied(connection, self.meta, self.source, part, *own) for part in range(partitions)]
+
+        return self.on_target(read)
+
+    def open(self, begin: Location, end: Location, plan: dict[str, Any], partitions: int) -> int:
+        """Write the next batch's plan; returns its number. Nothing of it may be applied before this returns.
+
+        What is owed is kept with it: a start that finds it open does not read again what lies before it.
+        """
+        whole = self._with_owed({**plan, "end_gtid": end.gtid})
+        batch = receipts.OpenBatch(self.batch_id + 1, begin.position, end.position, whole)
+        reach("sync-open-before")
+        self.on_target(lambda c: receipts.open_batch(c, self.meta, self.source, self.epoch, batch, partitions))
+        reach("sync-open-after")
+        self.batch_id = batch.batch_id
+        return self.batch_id
+
+    def close(
+        self,
+        end: Location,
+        changed: Changed,
+        account: Account,
+        xid: str = "",
+        online: Records | None = None,
+        also: Also = nothing,
+    ) -> None:
+        """Move the checkpoint to `end`, add account and owed to the ledger, mark the open batch done, all or nothing.
+
+        `xid` is the prepared transaction that the batch has committed, `online` changes of what waits for ghosts,
+        `also` writes more, by key, in the same transaction.
+        """
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                if self._is_closed(cursor):
+                    cursor.execute("ROLLBACK")
+                    return
+                receipts.mark_done(cursor, self.meta, self.source, self.epoch, self.batch_id)
+                self._save(cursor, end, changed)
+                save_records(cursor, self.meta, self.source, online or {})
+                self._add_to_ledger(cursor, account + self.owed)
+                self._settle(cursor)
+                if xid:
+                    drop(cursor, self.meta, self.source, xid)
+                also(cursor)
+                cursor.execute("COMMIT")
+
+        reach("sync-close-before")
+        self.on_target(attempt)
+        self.owed, self.used = Account(), {}
+        reach("sync-close-after")
+
+    def note(self, plan: dict[str, Any], connection: Any = None) -> None:
+        """Write the open batch's plan anew, with what has been done of it; on `connection`, within `change`."""
+        whole = self._with_owed(plan)
+
+        def write(connection: Any) -> None:
+            receipts.note_plan(connection, self.meta, self.source, self.epoch, self.batch_id, whole)
+
+        self.on_target(write) if connection is None else write(connection)
+
+    def move(
+        self,
+        end: Location,
+        changed: Changed,
+        prepared: PreparedXa | None = None,
+        xid: str = "",
+        online: Records | None = None,
+        also: Also = nothing,
+    ) -> None:
+        """Move the checkpoint without a batch, over a stretch that changes nothing in the target.
+
+        The stretch may end in an XA transaction that is `prepared`, in the end of the one of that `xid`, or in a
+        statement on a ghost table, which `online` is what changes by. `also` writes more, by key.
+        """
+
+        attempts = count()
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                if not next(attempts) or not self._stands_at(connection, end):
+                    self._add_to_ledger(cursor, self.owed)
+                self._save(cursor, end, changed)
+                save_records(cursor, self.meta, self.source, online or {})
+                if prepared is not None:
+                    keep(cursor, self.meta, self.source, prepared)
+                self._settle(cursor)
+                if xid:
+                    drop(cursor, self.meta, self.source, xid)
+                also(cursor)
+                cursor.execute("COMMIT")
+
+        reach("sync-move-before")
+        self.on_target(attempt)
+        self.owed, self.used = Account(), {}
+        reach("sync-move-after")
+
+    def cross(self, uuid: str, checkpoint: Checkpoint, prepared: Iterable[PreparedXa], also: Also = nothing) -> None:
+        """Put the names of another server in the place of those on record, all or nothing.
+
+        `checkpoint` has the tables whose row changes, `prepared` all that are prepared; `also` writes more, by key.
+        """
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                self._save(cursor, checkpoint.location, checkpoint.tables)
+                for one in prepared:
+                    keep(cursor, self.meta, self.source, one)
+                save_upstream(cursor, self.meta, self.source, uuid)
+                also(cursor)
+                cursor.execute("COMMIT")
+
+        self.exit_point = checkpoint.exit_point
+        reach("sync-cross-before")
+        self.on_target(attempt)
+        reach("sync-cross-after")
+
+    def stopped(self, stopped: Stopped) -> None:
+        """Put on record where and why the source stops here. Raises SyncError SYNC-001 where another owns it."""
+        self.in_one(lambda cursor: save_stopped(cursor, self.meta, self.source, stopped))
+
+    def goes_on(self) -> None:
+        """Forget where the source stopped."""
+        self.in_one(lambda cursor: forget_stopped(cursor, self.meta, self.source))
+
+    def miss(self, numbers: Iterable[int]) -> None:
+        """Operators whose place was passed without them."""
+        batch, note = (self.epoch, self.batch_id), "the place was passed without it"
+        self.in_one(lambda cursor: settle(cursor, self.meta, self.source, numbers, "missed", *batch, note))
+
+    def owe(self, account: Account) -> None:
+        """Add to the ledger when the checkpoint is moved next."""
+        self.owed += account
+
+    def on_target(self, operation: Callable[[Any], T], patience_seconds: int = ROWS_SECONDS) -> T:
+        """Run `operation(connection)` under the retry policy; its statements may each take `patience_seconds`."""
+        if patience_seconds != self._patience_seconds:
+            self.drop()
+            self._patience_seconds = patience_seconds
+        try:
+            where, schema = Where(source=self.source), self.meta.schema
+            return on_target(self, operation, where, self.attempts, self._tell_failed, schema=schema)
+        finally:
+            self.failed = ""
+
+    def change(self, operation: Callable[[Any], T]) -> T:
+        """Run `operation(connection)`, which changes structures in the target, as `on_target` does.
+
+        No process that has lost the source can do so, however late it sends its statement (`target.fence`).
+        """
+
+        def attempt(connection: Any) -> T:
+            with fenced(connection, self.meta, self.source, self.epoch, self._tell):
+                return operation(connection)
+
+        return self.on_target(attempt, STATEMENT_SECONDS)
+
+    def jobs(self, connection: Any) -> TidbDdl | None:
+        """The DDL jobs of a TiDB target; None for another one."""
+        if not is_tidb(connection):
+            return None
+        return TidbDdl(connection, self.meta, self.source, self.epoch, self._tell)
+
+    def get(self) -> Any:
+        """The connection, opened where there is none."""
+        if self._connection is None:
+            self._connection = writer(self.endpoint, self._patience_seconds)
+            self.session = self._connection.thread_id()
+        return self._connection
+
+    def drop(self) -> None:
+        """Close the connection; the next operation opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection, self.session = None, 0
+
+    def in_one(self, write: Callable[[Any], None]) -> None:
+        """One transaction of the source's owner."""
+
+        def attempt(connection: Any) -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN")
+                receipts.hold(cursor, self.meta, self.source, self.epoch)
+                write(cursor)
+                cursor.execute("COMMIT")
+
+        self.on_target(attempt)
+
+    def _wait_for_predecessors(self, connection: Any) -> None:
+        """Behind this no earlier process can change a structure any more."""
+        wait_for_earlier_ddl(connection, self.meta, self.source, self.epoch, self._tell)
+
+    def _tell(self, why: str) -> None:
+        self.waits = why
+
+    def _tell_failed(self, words: str) -> None:
+        self.failed = words
+
+    def _settle(self, cursor: Any) -> None:
+        for number, note in self.used.items():
+            settle(cursor, self.meta, self.source, [number], "applied", self.epoch, self.batch_id, note)
+
+    def _save(self, cursor: Any, end: Location, changed: Changed) -> None:
+        save_checkpoint(cursor, self.meta, self.source, end, changed, self.exit_point, exact=self.exact, held=self.held)
+
+    def _is_closed(self, cursor: Any) -> bool:
+        """Whether an attempt whose answer was lost has closed this very batch."""
+        cursor.execute(
+            f"SELECT 1 FROM {self.meta.batch} WHERE source = %s AND epoch = %s AND batch_id = %s AND state = 'done'",
+            (self.source, self.epoch, self.batch_id),
+        )
+        return cursor.fetchone() is not None
+
+    def _with_owed(self, plan: dict[str, Any]) -> dict[str, Any]:
+        skipped = [[*name_and_rule, events] for name_and_rule, events in self.owed.skipped.items()]
+        return {**plan, "skipped": skipped} if skipped else plan
+
+    def _stands_at(self, connection: Any, end: Location) -> bool:
+        """Whether an attempt whose answer was lost has moved the checkpoint, and with it what was owed."""
+        found = load_checkpoint(connection, self.meta, self.source, tables_too=False)
+        return found is not None and found.location == end
+
+    def _add_to_ledger(self, cursor: Any, account: Account) -> None:
+        tables = account.tables
+        add_to_ledger(cursor, self.meta, self.source, {target: entry.counts for target, entry in tables.items()})
+        filtered = {(target, rule): n for target, entry in tables.items() for rule, n in entry.rules.items()}
+        add_left_out(cursor, self.meta, self.source, "changes", filtered)
+        add_left_out(cursor, self.meta, self.source, "events", account.skipped)
+        if any(entry.missing for entry in tables.values()):
+            forget_missing(cursor, self.meta, self.source)

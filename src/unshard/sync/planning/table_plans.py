@@ -1,0 +1,342 @@
+"""Steps *filter* and *route*, decided by name: which tables a batch takes and how each one is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from unshard.errors import SyncError, UnshardError, Where
+from unshard.model.position import Location, Position
+from unshard.model.shape import misfits, without_made_up_key
+from unshard.model.table import Column, Index, Table, TableName
+from unshard.mysql.structure import constant_defaults
+from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
+from unshard.transform.block_allow import HELPER, BlockAllowList
+from unshard.transform.column_mapping import ColumnMapper
+from unshard.transform.event_filter import EventFilter, RowFilter
+from unshard.transform.extract import Constant, constants, with_constants
+from unshard.transform.route import Router
+
+RENEWED = frozenset({"timestamp", "datetime"})
+"""Types that ON UPDATE CURRENT_TIMESTAMP is for."""
+
+FLOATING = frozenset({"float", "double"})
+EXACT_TEXTS = frozenset({"float", "double", "decimal", "bit", "enum", "binary"})
+ODD_COLLATIONS = ("hungarian", "_hu_", "lithuanian", "_lt_", "macce")
+"""Parts of the names of collations where `ccs` is `cscs`, `ch` is `c` or M is N: no simple form is coarser."""
+
+HELD = "held for sharding DDL"
+"""The rule, in the ledger, of row events that are read again behind a sharding DDL."""
+
+_OVERLAPS = "WITHOUT OVERLAPS"
+_FREE = "it has one unique key, whose values are equal just where their texts are: its rows may pass each other"
+_KEYLESS = "it has no PRIMARY KEY and no UNIQUE key of NOT NULL columns, so all of its changes keep their order"
+_UNLIKE = "its source tables write the values of its keys in different types: all of its changes keep their order"
+
+
+@dataclass(slots=True)
+class TargetTables:
+    """The target's structures, each read once until `forget`: a thousand shards of one table ask for the same one."""
+
+    read: Callable[[TableName], Table | None]
+    read_families: Callable[[], Mapping[TableName, TableName]] = dict
+    _known: dict[TableName, Table | None] = field(default_factory=dict)
+    _families: Mapping[TableName, TableName] | None = None
+
+    def get(self, name: TableName) -> Table | None:
+        """None where the target has no such table."""
+        if name not in self._known:
+            self._known[name] = self.read(name)
+        return self._known[name]
+
+    def forget(self, names: Iterable[TableName]) -> None:
+        for name in names:
+            self._known.pop(name, None)
+        self._families = None
+
+    def connected(self, name: TableName) -> tuple[TableName, ...]:
+        """The other tables that foreign keys connect a target's table with, directly or not, where they are checked."""
+        families = self._read_families()
+        family = families.get(name)
+        return tuple(sorted(other for other, one in families.items() if one == family and other != name))
+
+    def in_family(self, plan: TablePlan) -> TablePlan:
+        """The plan, kept in order with the tables that foreign keys connect its target with, where they are checked."""
+        family = self._read_families().get(plan.target.name)
+        if family is None:
+            return plan
+        why = "foreign keys, which the target checks, connect it with others: all changes of these tables keep order"
+        return replace(plan, target=replace(plan.target, ordered=True, family=family, why=why))
+
+    def _read_families(self) -> Mapping[TableName, TableName]:
+        if self._families is None:
+            self._families = self.read_families()
+        return self._families
+
+
+@dataclass(slots=True)
+class TableRules:
+    """A source's rules and what they gave for the tables met so far.
+
+    `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
+    `row_filters` are the rules that leave out rows of a table with that structure. Changes of `held` tables, from
+    those places on, wait for a sharding DDL: they are read again behind it.
+    """
+
+    source: str
+    allow: BlockAllowList
+    router: Router
+    mapper: ColumnMapper
+    structure: Callable[[TableName], Table]
+    targets: TargetTables
+    after: Mapping[TableName, Position]
+    events: EventFilter = field(default_factory=lambda: EventFilter({}))
+    row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
+    held: Mapping[TableName, Location] = field(default_factory=dict)
+    absent: Collection[TableName] = ()
+    _known: dict[TableName, TablePlan] = field(default_factory=dict)
+    _taken: dict[TableName, bool] = field(default_factory=dict)
+
+    def takes(self, name: TableName) -> bool:
+        """Whether any row of the table is taken; the events of others are not decoded."""
+        if name not in self._taken:
+            self._taken[name] = self.allow.allows(name) and not self.events.drops_all_rows(name)
+        return self._taken[name]
+
+    def passes_over(self, name: TableName) -> str:
+        """Why row events of the table are not decoded, as the ledger names it."""
+        passage = self.allow.judge(name)
+        if not passage.passes:
+            return "online-ddl" if passage == HELPER else "block-allow-list"
+        if name in self.held:
+            return HELD
+        if self.takes(name):
+            return "snapshot"  # its own copy, later than the checkpoint, has them
+        return ", ".join(one.rule for one in self.events.row_filters(name))
+
+    def forbidden(self, names: Iterable[TableName]) -> dict[TableName, dict[str, str]]:
+        """Row events of these tables that stop the task, each with the rule that says so."""
+        return {name: events for name in names if (events := self.events.forbidden(name))}
+
+    def forget(self, names: Iterable[TableName]) -> None:
+        """Drop what is cached of these upstream tables and of all that share their targets.
+
+        Called after a DDL, which may change either side; reading ten thousand tables anew would hold up the rest.
+        """
+        targets = {self.router.route(name) for name in names}
+        self._known = {name: plan for name, plan in self._known.items() if plan.target.name not in targets}
+        self.targets.forget(targets)
+
+    def begin(self, after: Mapping[TableName, Position], absent: Collection[TableName] = ()) -> None:
+        """Be at another place of the log, before the later snapshots in `after`: nothing that is cached holds.
+
+        Row events before a snapshot in which a table is `absent` are of no use: where they went, another copy has them.
+        """
+        self.after, self.absent = after, absent
+        self.targets.forget({plan.target.name for plan in self._known.values()})
+        self._known = {}
+
+    def plans(
+        self, names: Iterable[TableName], begin: Position, *, partial_images: bool = False
+    ) -> tuple[TablePlan, ...]:
+        """The plans, for a batch from `begin` on, of those tables that the rules let through, in order of names.
+
+        Images that lack columns can't be folded into one another, so with any in the batch all its tables are ordered.
+        """
+        plans = [
+            replace(self._plan(name), after=self._after(name, begin))
+            for name in sorted(names)
+            if self.takes(name) and name not in self.held and not (name in self.absent and self._after(name, begin))
+        ]
+        if partial_images:
+            plans = [self._in_order(plan) for plan in plans]
+        plans = self._comparable([self.targets.in_family(plan) for plan in plans])
+        numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
+        return tuple(
+            replace(plan, target=replace(plan.target, id=numbers[plan.target.name]), id=place)
+            for place, plan in enumerate(plans)
+        )
+
+    def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
+        """The same rules for tables as they were at an earlier place of the log."""
+        ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
+        return TableRules(self.source, *ends, {}, self.events, self.row_filters)
+
+    def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
+        """How changes of a table are read whose keys of that target are asked for, but which are not written."""
+        name, there = upstream.name, self.targets.get(target.name)
+        where = Where(source=self.source, table=str(name))
+        added = constants(self.router.extracted(name, self.source), upstream, target.name, there, where)
+        mapping = self.mapper.mapping_for(name)
+        return TablePlan(
+            table=replace(upstream, create_sql=""),
+            target=target,
+            mapping=mapping.settled(upstream, there) if mapping is not None and there is not None else mapping,
+            constants=added,
+            filters=(*self.events.row_filters(name), *self._filters(upstream)),
+        )
+
+    @staticmethod
+    def _comparable(plans: list[TablePlan]) -> list[TablePlan]:
+        """The plans, in order where the tables of one target don't write the values of its keys alike."""
+        merged: dict[TableName, list[TablePlan]] = {}
+        for plan in plans:
+            if not plan.target.keyless:
+                merged.setdefault(plan.target.name, []).append(plan)
+        unlike = {name for name, several in merged.items() if len(several) > 1 and not _alike(several)}
+        return [
+            replace(plan, target=replace(plan.target, ordered=True, why=_UNLIKE))
+            if plan.target.name in unlike
+            else plan
+            for plan in plans
+        ]
+
+    def _plan(self, name: TableName) -> TablePlan:
+        if name not in self._known:
+            self._known[name] = self._make_plan(name)
+        return self._known[name]
+
+    def _in_order(self, plan: TablePlan) -> TablePlan:
+        defaults = constant_defaults(self.structure(plan.table.name))
+        return replace(plan, target=replace(plan.target, ordered=True), defaults=tuple(sorted(defaults.items())))
+
+    def _after(self, name: TableName, begin: Position) -> Position | None:
+        """The table's own snapshot while it lies ahead: one that is passed is forgotten with the next checkpoint."""
+        after = self.after.get(name)
+        return after if after is not None and after > begin else None
+
+    def _make_plan(self, name: TableName) -> TablePlan:
+        upstream = self.structure(name)
+        target_name = self.router.route(name)
+        where = Where(source=self.source, table=str(name))
+        target = self.targets.get(target_name)
+        extracted = self.router.extracted(name, self.source)
+        added = constants(extracted, upstream, target_name, target, where)
+        if target is None:
+            raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
+        mapping = self.mapper.mapping_for(name)
+        return TablePlan(
+            table=replace(upstream, create_sql=""),
+            target=plan_target(with_constants(upstream, added), target, where, _plain(added)),
+            mapping=mapping.settled(upstream, target) if mapping is not None else None,
+            constants=added,
+            filters=(*self.events.row_filters(name), *self._filters(upstream)),
+        )
+
+    def _filters(self, upstream: Table) -> tuple[RowFilter, ...]:
+        try:
+            return self.row_filters(replace(upstream, create_sql=""))
+        except UnshardError as error:
+            raise error.at(source=self.source) from error
+
+
+def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[str] = frozenset()) -> TargetPlan:
+    """How rows of `upstream` are written to `target`. Raises SyncError SYNC-007 where they can't be.
+
+    `plain` are columns, in lower case, whose values are equal just where their texts are.
+    """
+    target = without_made_up_key(target, upstream)
+    written = [column for column in upstream.columns if not column.generated]
+    faults = misfits(upstream, target)
+    names = {column.name.lower() for column in upstream.columns}
+    key = target.identity
+    faults += [f"key column {name} is not in the source" for name in key if name.lower() not in names]
+    if not faults:
+        faults += _reordered(upstream, target, key or tuple(column.name for column in written))
+    if faults:
+        raise SyncError("SYNC-007", where, cause="; ".join(faults), values={"target": str(target.name)})
+    columns = tuple(column.name for column in written)
+    times = frozenset(column.name for column in written if column.type in RENEWED)
+    enums = frozenset(column.name for column in written if column.type == "enum")
+    if not key:
+        text = frozenset(column.name for column in written if column.text_with_collation)
+        json = frozenset(name for name in columns if target.column(name).type == "json")
+        plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times, why=_KEYLESS)
+        return replace(plan, enums=enums, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
+    own = tuple(upstream.column(name).name for name in key)
+    plan = TargetPlan(0, target.name, columns, own, times=times, enums=enums, why=_FREE)
+    plan = replace(plan, doubles=_doubles(upstream, target, own))
+    if _OVERLAPS in target.create_sql.upper():
+        return replace(plan, ordered=True, why=f"a key of it is {_OVERLAPS}: all of its changes keep their order")
+    texts = [target.column(name) for name in key if name.lower() not in plain]
+    if len(target.unique_keys) == 1 and not any(map(_ambiguous, texts)):
+        return plan
+    ties = [_tie(upstream, target, index) for index in target.unique_keys]
+    known = tuple(tie for tie in ties if tie is not None)
+    if len(known) < len(ties):
+        odd = [index.name for index, tie in zip(target.unique_keys, ties, strict=True) if tie is None]
+        why = f"texts don't tell which rows share a value of {_either(odd)}, so all of its changes keep their order"
+        return replace(plan, ordered=True, why=why)
+    why = f"rows that may share a value of {_either([index.name for index in target.unique_keys])} keep their order"
+    return replace(plan, ties=known, why=why)
+
+
+def _either(names: Sequence[str]) -> str:
+    names = sorted(names, key=str.lower)  # servers list keys in various orders
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _reordered(upstream: Table, target: Table, names: Iterable[str]) -> list[str]:
+    """SETs among the columns that rows are found by whose values have another text in the target."""
+    found = []
+    for column, other in ((upstream.column(name), target.column(name)) for name in names):
+        if column.type == "set":
+            common = [member for member in other.members if member in column.members]
+            if common != list(column.members):
+                found.append(
+                    f"column {column.name}, which rows are found by, is {column.definition}, in the target"
+                    f" {other.definition}, with its members in another order"
+                )
+    return found
+
+
+def _doubles(upstream: Table, target: Table, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(n for n in names if upstream.column(n).type == "float" and target.column(n).type == "double")
+
+
+def _plain(added: Iterable[Constant]) -> frozenset[str]:
+    """Constants that no collation takes for another one: anything but text, and digits."""
+    values = ((one.column.name.lower(), one.value) for one in added)
+    return frozenset(
+        name for name, value in values if not isinstance(value, str) or (value.isascii() and value.isdigit())
+    )
+
+
+def _tie(upstream: Table, target: Table, index: Index) -> ConflictKey | None:
+    """What ties rows by that key, None where the images don't tell: its values are the target's, or fold oddly."""
+    there = {column.name.lower(): column for column in upstream.columns if not column.generated}
+    own = [there.get((name or "").lower()) for name in index.columns]
+    forms = [_form(target.column(column.name)) for column in own if column is not None]
+    if len(forms) < len(own) or None in forms:
+        return None
+    names = tuple(column.name for column in own if column is not None)
+    return ConflictKey(names, index.prefixes, tuple(form for form in forms if form is not None))
+
+
+def _form(column: Column) -> str | None:
+    """As what values of a key's column are compared by step *causality*; None where nothing is coarse enough."""
+    if column.generated or column.type == "set":
+        return None
+    if not column.text_with_collation or column.type == "enum":
+        return "exact"
+    collation = column.collation or ""
+    if collation.endswith("_bin"):
+        return "trimmed"
+    return None if any(name in collation for name in ODD_COLLATIONS) else "folded"
+
+
+def _alike(plans: Iterable[TablePlan]) -> bool:
+    """Whether the source tables of one target write equal values of its keys with equal texts."""
+    written = set()
+    for plan in plans:
+        names = {name for tie in plan.target.ties for name in tie.columns} or set(plan.target.key)
+        columns = [column for column in plan.table.columns if column.name in names]
+        forms = tuple((c.name.lower(), c.type if c.type in EXACT_TEXTS else "", c.scale, c.fsp) for c in columns)
+        written.add((plan.target.tied, forms))
+    return len(written) == 1
+
+
+def _ambiguous(column: Column) -> bool:
+    """Whether two different texts may be one key: collations fold case and blanks, floats have two zeros."""
+    folds = column.text_with_collation and column.type not in ("enum", "set")
+    return folds or column.type in FLOATING

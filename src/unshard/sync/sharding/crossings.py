@@ -1,0 +1,92 @@
+"""Statements of the log that lie between the snapshots of the tables that they name.
+
+In a copy without a lock each table has a snapshot of its own. A statement is in the copy of a table whose snapshot lies
+behind it, and is carried out for one whose snapshot lies before it. Of one that names tables of both kinds neither is
+right where it moves rows or a structure from one to the other: `RENAME TABLE a TO x, b TO a, x TO b` takes rows to b
+that no copy has any more. So these tables are copied again, from one snapshot for all of them, before anything is
+loaded; then the statement lies on one side of it. A name that no table has is a part of that: it is absent there.
+
+DROP of several tables, and of a schema, moves nothing: it is carried out for those whose snapshot lies before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Event
+
+from unshard.ddl.online import OnlineDdl
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl, StatementKind
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.sync.source_log.failover import ANY, IDLE_SECONDS
+from unshard.sync.source_log.reader import LoggedDdl, Relay, next_work
+
+_BUDGET = 64 << 20
+
+
+def concerned(parsed: Ddl, online: OnlineDdl, allows: Callable[[TableName], bool]) -> frozenset[TableName]:
+    """The followed tables that a statement changes, without names that a RENAME only passes a table through."""
+    if parsed.kind is StatementKind.TEMPORARY_TABLE:
+        return frozenset()
+    names = set(parsed.tables)
+    if parsed.kind is StatementKind.RENAME_TABLE:
+        first, there = set[TableName](), set[TableName]()
+        for old, new in renames(parsed):
+            if old not in there:
+                first.add(old)
+            there = there - {old} | {new}
+        names = first | there
+    return frozenset(name for name in names if online.tables.is_real(name) and allows(name))
+
+
+def across(names: frozenset[TableName], parsed: Ddl, after: Mapping[TableName, Position], at: Position) -> bool:
+    """Whether a statement that begins `at` lies between the snapshots of `names`, or of what it is made like."""
+
+    def is_copied(name: TableName) -> bool:
+        return after.get(name, at) > at
+
+    if parsed.kind is StatementKind.DROP_TABLE or not names:
+        return False
+    copied = {name for name in names if is_copied(name)}
+    like = parsed.like
+    return (bool(copied) and copied != names) or (not copied and like is not None and is_copied(like))
+
+
+def crossed(
+    begin: Location,
+    places: Mapping[TableName, Location],
+    tables_of: Callable[[LoggedDdl, Mapping[TableName, Position]], frozenset[TableName]],
+    relay: Relay,
+    upstream: str | None,
+    source: str,
+    stop: Event,
+) -> frozenset[TableName] | None:
+    """The tables of a copy that statements cross; `tables_of` gives those of one statement.
+
+    Waits until the log up to the last snapshot is there; None when `stop` came first.
+    """
+    after = {name: place.position for name, place in places.items() if place.position > begin.position}
+    if not after:
+        return frozenset()
+    if not awaited(relay, ANY, stop):
+        return None
+    found, at, end = set[TableName](), begin, max(after.values())
+    if relay.upstream != upstream:
+        return frozenset()  # another server's log can't tell: the load stops at that
+    if not awaited(relay, end, stop):
+        return None
+    while at.position < end and (work := next_work(relay.log, at, end, _BUDGET, source)) is not None:
+        if isinstance(work, LoggedDdl):
+            found |= tables_of(work, after)
+        at = work.end
+    return frozenset(found)
+
+
+def awaited(relay: Relay, position: Position, stop: Event) -> bool:
+    """Wait until the relay's log is known and has come to `position`; False: stopped first."""
+    while not relay.wait_for(position, IDLE_SECONDS):
+        relay.check()
+        if stop.is_set():
+            return False
+    return True

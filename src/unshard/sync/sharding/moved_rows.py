@@ -1,0 +1,354 @@
+"""Rows that have moved between shards while a sharding DDL waited: found in the log before the re-sync begins.
+
+The re-sync applies changes of held tables behind those of tables that were free (`shard.moved_key`). Which keys both
+have changed stands in the log, which is kept from where the first of them was held: it is read once more. First the
+hashes of all keys tell whether two tables have changed one; none does where no row has moved, and that is all. Else
+the changes of those keys tell what is to be left out of the re-sync. With several DDL in flight the hashes are kept, as
+long as they are not too many: the next look goes on where this one ended.
+
+| what can't be read, or doesn't tell a key for sure | exactly once | where a row would be written over unseen |
+|---|---|---|
+| changes of a table | told, and left aside: the target refuses a second row of a key | SHARD-032 |
+| the same, with `binlog skip` for the place that SHARD-032 names | | told, and left aside |
+
+If it dies: nothing is on record but with a batch that leaves changes out; the next process finds the same again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from unshard.errors import ShardError, UnshardError, Where
+from unshard.kernels.literals import hash_of
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.model.table import Table, TableName
+from unshard.shard.group import Resync, ShardingGroup
+from unshard.shard.moved_key import KeyChange, MoveOutcome, When, fates
+from unshard.sync.batch.excluded_changes import OPERATOR, runs, within
+from unshard.sync.batch.plan import BatchPlan, Range, TablePlan, TargetPlan, seqs_for
+from unshard.sync.planning.operators import without_moved
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.sharding.changed_keys import ChangedKeys, SharedKeys, batch_of, changed_keys, numbered, own_key
+from unshard.sync.source_log.prepared_xa import rows_behind
+from unshard.sync.source_log.reader import Log, TransactionRows, next_work
+from unshard.sync.steps.decode import decode
+from unshard.target.operators import Operator, OperatorKind
+
+STRETCH_BYTES = 16 << 20
+"""What is decoded at a time."""
+LOOK_SECONDS = 1.0
+"""How long one look at the log takes, so that a stop is seen soon."""
+
+Event = tuple[TableName, str, int]
+"""A table, and the file and offset of an event that holds rows of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A change of a key that two tables have changed."""
+
+    change: KeyChange
+    event: Event
+    number: int
+    half: bool
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a group's log up to `at`. `strict`: what it misses would be lost unseen; `operators` say "go on"."""
+
+    group: ShardingGroup
+    resync: Resync
+    at: Location
+    log: Log
+    target: TargetPlan
+    strict: bool
+    operators: Sequence[Operator]
+    sure: bool = True
+    aside: set[TableName] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """The keys that a group's tables have changed from `since` to `upto`; `numbers` tells them apart in `shared`."""
+
+    group: TableName
+    key: tuple[str, ...]
+    since: Position
+    upto: Position
+    numbers: dict[TableName, int] = field(default_factory=dict)
+    shared: SharedKeys = field(default_factory=SharedKeys)
+
+    def serves(self, look: _Look) -> bool:
+        """Whether a look may go on from `upto`: the same keys, and tables have their names of then."""
+        since = look.resync.since.position
+        gone = look.group.gone[-1].at.position if look.group.gone else since
+        same = (self.group, self.key) == (look.group.target, look.target.key)
+        return same and self.since <= since <= self.upto <= look.at.position and gone <= self.upto
+
+
+class _FewerColumns(Exception):
+    """A structure has but these columns of the key: all are compared by them."""
+
+    def __init__(self, key: tuple[str, ...]) -> None:
+        self.key = key
+
+
+@dataclass(slots=True)
+class MovedRows:
+    """Used by the sync unit's thread. What it finds is for one re-sync: that of a group behind its n-th DDL."""
+
+    source: str
+    planner: Planner
+    rules: TableRules
+    structure: Callable[[TableName], Table | None]
+    read: int = 0
+    """Bytes of the log that were looked through, to be measured."""
+    _fates: dict[Event, dict[int, MoveOutcome]] = field(default_factory=dict)
+    _of: tuple[TableName, int, Position] | None = None
+    _look: Iterator[None] = field(default_factory=lambda: iter(()))
+    _learnt: _Learnt | None = None
+
+    def looked(
+        self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
+    ) -> bool:
+        """Whether the group's log up to `at` is looked through; goes on with that for a while.
+
+        `strict` is for a source in safe mode or at least once. Raises ShardError SHARD-032 there.
+        """
+        now = (group.target, group.resolved, at.position)
+        if self._of != now:
+            self._of, self._fates = now, {}
+            self._look = self._through(group, at, log, operators, strict=strict)
+        ended = time.monotonic() + LOOK_SECONDS
+        return all(time.monotonic() < ended for _ in self._look)
+
+    def without(self, plan: BatchPlan) -> BatchPlan:
+        """The batch of the re-sync without the changes that are not for the target any more.
+
+        Raises ShardError SHARD-031 for one that can't be left out: two shards have the row.
+        """
+        names = {table.table.name for table in plan.tables}
+        files = {piece.file for piece in plan.ranges}
+        if not any(table in names and file in files for table, file, _ in self._fates):
+            return plan
+        meant = [seq for piece in plan.ranges for seq in self._meant(plan, piece)]
+        return without_moved(plan, runs(meant))
+
+    def _meant(self, plan: BatchPlan, piece: Range) -> Iterator[int]:
+        skipped = seqs_for(OPERATOR, plan.tables)
+        for table, images in decode(plan, piece, offsets=True)[0]:
+            seqs, offsets, numbers = numbered(batch_of(images))
+            for offset in np.unique(offsets):
+                known = self._fates.get((table.table.name, piece.file, int(offset)), {})
+                places = np.flatnonzero((offsets == offset) & np.isin(numbers, list(known)))
+                for place in places[~within(seqs[places], skipped)]:
+                    if known[int(numbers[place])] is MoveOutcome.CLASH or piece.part is not None:
+                        where = Where(plan.source, str(table.table.name), str(Position(piece.file, int(offset))))
+                        raise ShardError("SHARD-031", where, values={"target": str(table.target.name)})
+                    yield int(seqs[place])
+
+    def _through(
+        self, group: ShardingGroup, at: Location, log: Log, operators: Sequence[Operator], *, strict: bool
+    ) -> Iterator[None]:
+        """Looks through the log, a stretch at a time, and puts down what becomes of changes."""
+        resync = group.resync(at)
+        if resync is None:
+            return
+        target = self._target(group, resync.windows)
+        look = _Look(group, resync, at, log, target, strict, operators)
+        if target.keyless or not self._several(look):
+            return
+        while True:
+            try:
+                yield from self._compared(look)
+                return
+            except _FewerColumns as fewer:
+                look.target, look.sure = replace(look.target, key=fewer.key), False
+
+    def _several(self, look: _Look) -> bool:
+        """Whether more than one table of the target has changes there."""
+        if len(look.group.tables) > 1:
+            return True
+        stretches = self._stretches(look, look.resync.since)
+        return len({name for rows in stretches for name in self._members(look, rows)}) > 1
+
+    def _compared(self, look: _Look) -> Iterator[None]:
+        group, since = look.group, look.resync.since
+        learnt, self._learnt = self._learnt, None
+        if learnt is not None and learnt.serves(look):
+            begin = Location(learnt.upto)
+            learnt.shared.more()
+        else:
+            begin, learnt = since, _Learnt(group.target, look.target.key, since.position, since.position)
+            learnt.shared.begin()
+        shared, numbers = learnt.shared, learnt.numbers
+        while True:
+            for rows in self._stretches(look, begin):
+                for keys in self._keys(look, rows):
+                    shard = group.known_as(keys.table, rows.begin)
+                    shared.add(hash_of(keys.key), numbers.setdefault(shard, len(numbers)))
+                yield
+            begin = since
+            if not shared.begin():
+                break
+        if shared.whole and len(group.sequence) and not look.aside:
+            self._learnt = replace(learnt, upto=look.at.position)
+        if not len(shared.found):
+            return
+        seen: dict[bytes, list[_Seen]] = {}
+        orders = 0
+        for rows in self._stretches(look, since):
+            for key, one in self._of_shared(look, rows, shared.found):
+                change = replace(one.change, order=orders)
+                seen.setdefault(key, []).append(replace(one, change=change))
+                orders += 1
+            yield
+        if not look.sure:
+            self._untold_keys(look, seen.values())
+        else:
+            self._decide(seen.values())
+
+    def _decide(self, seen: Iterable[list[_Seen]]) -> None:
+        halves: dict[tuple[Event, int], list[MoveOutcome]] = {}
+        for found in seen:
+            known = fates(one.change for one in found)
+            for one in found:
+                fate = known.get(one.change.order)
+                if fate is not None and one.half:
+                    halves.setdefault((one.event, one.number), []).append(fate)
+                elif fate is not None:
+                    self._fates.setdefault(one.event, {})[one.number] = fate
+        for (event, number), both in halves.items():
+            whole = both == [MoveOutcome.LEFT_OUT, MoveOutcome.LEFT_OUT]
+            self._fates.setdefault(event, {})[number] = MoveOutcome.LEFT_OUT if whole else MoveOutcome.CLASH
+
+    def _untold_keys(self, look: _Look, seen: Iterable[list[_Seen]]) -> None:
+        """A key that two tables have changed, and which need not be the same row."""
+        for found in seen:
+            if len({one.change.table for one in found}) > 1:
+                table, file, offset = found[-1].event
+                cause = "it has a key in common with another shard, while a DDL that waits changes what the key is"
+                self._untold(look, table, Position(file, offset), cause)
+                return
+
+    def _untold(self, look: _Look, name: TableName, place: Position, cause: str) -> None:
+        """Leave the table aside. Raises ShardError SHARD-032 where that may lose a row unseen."""
+        told = any(one.op is OperatorKind.SKIP and one.position == place for one in look.operators)
+        if look.strict and not told:
+            values = {"target": str(look.group.target), "position": str(place)}
+            raise ShardError("SHARD-032", Where(self.source, str(name), str(place)), cause, values)
+        look.aside.add(name)
+        words = {"table": str(name), "position": str(place), "error": cause}
+        logger("sync", source=self.source).warning("not looked through for rows that have moved", **words)
+
+    def _stretches(self, look: _Look, begin: Location) -> Iterator[TransactionRows]:
+        place = begin
+        while place.position < look.at.position:
+            work = next_work(look.log, place, look.at.position, STRETCH_BYTES, self.source)
+            if work is None:
+                return
+            rows = rows_behind(work, look.log, look.resync.since.position, self.source)
+            if rows is not None:
+                self.read += rows.size
+                yield rows
+            place = work.end
+
+    def _members(self, look: _Look, rows: TransactionRows) -> list[TableName]:
+        """The tables of the target that have changes there, also those that nobody waits for."""
+        route = self.rules.router.route
+        known = (name for name in rows.log_range.tables if self.rules.takes(name) and route(name) == look.group.target)
+        return sorted(known)
+
+    def _of_shared(self, look: _Look, rows: TransactionRows, shared: np.ndarray) -> list[tuple[bytes, _Seen]]:
+        """The changes of those keys in a stretch, in the order of the log, each behind its key."""
+        listed: list[tuple[int, bytes, _Seen]] = []
+        for keys in self._keys(look, rows):
+            name, file = keys.table, keys.piece.file
+            shard = look.group.known_as(name, rows.begin)
+            for n in np.flatnonzero(np.isin(hash_of(keys.key), shared)):
+                event = int(keys.event[n])
+                place = rows.begin if rows.xid else Position(file, event)
+                change = KeyChange(0, shard, bool(keys.lives[n]), _when(look.group, name, place, look.at))
+                one = _Seen(change, (name, file, event), int(keys.number[n]), bool(keys.half[n]))
+                listed.append((int(keys.seq[n]), keys.key[int(n)].as_py(), one))
+        listed.sort(key=lambda found: found[0])
+        return [(key, one) for _, key, one in listed]
+
+    def _keys(self, look: _Look, rows: TransactionRows) -> list[ChangedKeys]:
+        """The keys that a stretch changes, but for tables that can't be read by the structure they had."""
+        while names := [name for name in self._members(look, rows) if name not in look.aside]:
+            try:
+                return self._read(look, rows, names)  # all at once: numbers of changes are of what is read together
+            except UnshardError as error:
+                failures = {name: why for name in names if (why := self._failure(look, rows, name)) is not None}
+                for name, why in (failures or dict.fromkeys(names, error)).items():
+                    self._untold(look, name, _place_of(why, rows), str(why))
+        return []
+
+    def _failure(self, look: _Look, rows: TransactionRows, name: TableName) -> UnshardError | None:
+        """Why the changes of that table alone can't be read."""
+        try:
+            self._read(look, rows, [name])
+        except UnshardError as error:
+            return error
+        return None
+
+    def _read(self, look: _Look, rows: TransactionRows, names: Sequence[TableName]) -> list[ChangedKeys]:
+        key, tables, own = look.target.key, [], {}
+        for name in names:
+            if (table := self._plan(look, name, rows.end.position)) is None:
+                continue
+            own[name] = own_key(table.mapped().table, table.table.identity, key)
+            if len(own[name].names) < len(key):
+                raise _FewerColumns(tuple(column for column in key if column in own[name].names.values()))
+            tables.append(table)
+        look.sure &= all(one.sure for one in own.values())
+        return changed_keys(self.planner.plan(rows, tuple(tables), 0, 0), own) if tables else []
+
+    def _plan(self, look: _Look, name: TableName, end: Position) -> TablePlan | None:
+        """How the table's changes before a place were read; None where they are in its copy.
+
+        Raises ShardError SHARD-020 where that is not known any more.
+        """
+        told, form = look.group.structure_before(name, end)
+        if told and form is None:
+            return None
+        upstream = Table.from_dict(form) if form is not None else self.structure(name)
+        if upstream is None:
+            raise ShardError("SHARD-020", Where(self.source, str(name), str(end)))
+        return self.rules.reading(replace(upstream, name=name), look.target)
+
+    def _target(self, group: ShardingGroup, windows: Mapping[TableName, tuple[Location, Location]]) -> TargetPlan:
+        """What the target's rows are found by."""
+        name, (first, _) = min(windows.items())
+        first = replace(first, position=Position(first.position.file, first.position.offset + 1))
+        _, form = group.structure_before(name, first.position)
+        upstream = Table.from_dict(form) if form else self.structure(name)
+        assert upstream is not None, "a table that is read again has a structure"
+        (plan,) = self.rules.with_structures({name: replace(upstream, name=name)}).plans([name], first.position)
+        return replace(plan.target, id=0, ordered=True, ties=())
+
+
+def _place_of(error: UnshardError, rows: TransactionRows) -> Position:
+    file, _, offset = (error.where.position or "").rpartition(":")
+    return Position(file, int(offset)) if file and offset.isdigit() else rows.begin
+
+
+def _when(group: ShardingGroup, name: TableName, place: Position, at: Location) -> When:
+    """When the target gets a change of the table that has this name there."""
+    state = group.tables.get(name)
+    if state is None:
+        return When.AHEAD
+    if state.since is None:
+        held = state.held_from
+        return When.AHEAD if held is None or place < held.position else When.LATER
+    if place < state.since.position:
+        return When.AHEAD
+    return When.NOW if place < state.until(at).position else When.LATER

@@ -1,0 +1,198 @@
+"""Read again what was held for a sharding DDL: batches over an old range with only the tables of its group let through.
+
+A batch takes as many stretches of rows as fit, over the statements and the rows of others between them: of each table
+what lies in its window. So a DDL that shards meet one by one, with rows between, costs one batch and not one a shard.
+
+| it dies | then |
+|---|---|
+| before a batch of it is open, or nothing of it is applied | the group's row tells how far it has come; from there |
+| in the batch | its plan names the group, and the same batch is brought to its end (`again`) |
+| when it is closed | the group's row has moved with it |
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from unshard.errors import SyncError, Where
+from unshard.model.position import Location
+from unshard.model.table import Table, TableName
+from unshard.shard.group import Resync, ShardingGroup
+from unshard.sync.batch.plan import BatchPlan, TablePlan
+from unshard.sync.batch.row_counts import Account
+from unshard.sync.batch.stored_plan import RowsRecord, record_of
+from unshard.sync.checkpoint.progress import SyncProgress
+from unshard.sync.checkpoint.safe_mode import check_repeatable
+from unshard.sync.planning.operators import as_kept, leave_out, take_up
+from unshard.sync.planning.planner import Planner
+from unshard.sync.planning.skipped_events import refuse_forbidden
+from unshard.sync.planning.table_plans import TableRules
+from unshard.sync.sharding.coordinator import ShardingGroups
+from unshard.sync.sharding.moved_rows import MovedRows
+from unshard.sync.source_log.open_batch import WHOLE, stretches_again
+from unshard.sync.source_log.prepared_xa import rows_behind
+from unshard.sync.source_log.reader import Log, TransactionRows, next_work
+from unshard.target.operators import Operator
+from unshard.target.receipts import OpenBatch
+
+MOST_STRETCHES = 256
+"""What one look at the log passes at the most, so that a stop is seen soon and a plan stays small."""
+Applied = Callable[[BatchPlan, TransactionRows], Account]
+
+
+@dataclass(frozen=True, slots=True)
+class ResyncRows:
+    """Rows that are read again in one batch, and the tables that are let through, with their structure there."""
+
+    rows: TransactionRows
+    let: Mapping[TableName, Table]
+
+    def takes(self, more: ResyncRows, budget: int) -> bool:
+        """Whether the batch can take more: of one form, and each table as it is."""
+        mine, other = self.rows, more.rows
+        return (
+            mine.path == other.path
+            and not (mine.xid or other.xid)
+            and mine.log_range.partial_images == other.log_range.partial_images
+            and mine.size + other.size <= budget
+            and all(self.let.get(name, table) == table for name, table in more.let.items())
+        )
+
+    def and_then(self, more: ResyncRows) -> ResyncRows:
+        return ResyncRows(self.rows.and_then(more.rows), {**self.let, **more.let})
+
+
+@dataclass(slots=True)
+class Resyncer:
+    """Used by the sync unit's thread. `applied` runs a batch and gives what became of it."""
+
+    source: str
+    groups: ShardingGroups
+    planner: Planner
+    rules: TableRules
+    progress: SyncProgress
+    applied: Applied
+    moved: MovedRows
+
+    def step(self, group: ShardingGroup, log: Log, budget: int, operators: Sequence[Operator]) -> None:
+        """The next batch of the group's re-sync, or what there is to pass before it."""
+        at = self.progress.at
+        resync = group.resync(at)
+        assert resync is not None
+        exact = self.progress.delivery.exactly_once
+        strict = not exact or bool(self.progress.safe.reasons(resync.since.position, time.monotonic()))
+        if not self.moved.looked(group, at, log, operators, strict=strict):
+            return
+        found, after = self._find(group, log, budget)
+        if found is None:
+            self._come_to(group, after)
+            return
+        rows, tables = found.rows, self._tables(found, resync)
+        store = self.progress.store
+        safe = not exact or bool(self.progress.safe.reasons(rows.begin, time.monotonic()))
+        where = Where(source=self.source, position=str(rows.begin))
+        partial = rows.log_range.partial_images
+        check_repeatable(tables, self.progress.delivery, where, safe=safe, partial_images=partial)
+        plan = self.planner.plan(rows, tables, store.epoch, store.batch_id + 1, safe=safe)
+        plan = self.moved.without(leave_out(plan, rows, operators, store, self._held(after)))
+        refuse_forbidden(plan, self.rules.forbidden(table.table.name for table in tables))
+        if exact:
+            form = record_of(plan, rows.xid, group.target)
+            store.open(Location(rows.begin), rows.end, form, plan.shape.partitions)
+            self._close(plan, rows, after)
+        else:
+            account = self.applied(replace(plan, receipts=False), rows)
+            store.owe(Account(account.tables))
+            self.progress.move(at, also=self.groups.put(after))
+
+    def again(self, batch: OpenBatch, log: Log, operators: Sequence[Operator]) -> None:
+        """Bring a batch of a re-sync to its end that an earlier process left open, by the same plan.
+
+        Raises SyncError SYNC-008 where the log, or a table, is not what it was.
+        """
+        kept = RowsRecord.of(batch)
+        assert kept.group is not None
+        group = self.groups.keeper.group(kept.group)
+        resync = group.resync(self.progress.at)
+        found = self._found_again(batch, log, resync, group) if resync is not None else None
+        if resync is None or found is None:
+            raise SyncError("SYNC-008", Where(source=self.source, position=f"{batch.begin} to {batch.end}"))
+        rows = found.rows
+        tables = as_kept(self._tables(found, resync), kept)
+        store = self.progress.store
+        plan = self.planner.plan_again(rows, tables, store.epoch, batch.batch_id, kept)
+        after = group.resynced(rows.end, self.progress.at)
+        plan = take_up(plan, rows, operators, batch, store, self._held(after))
+        self._close(plan, rows, after)
+
+    def _find(self, group: ShardingGroup, log: Log, budget: int) -> tuple[ResyncRows | None, ShardingGroup]:
+        """What the next batch holds, None where nothing is met, and the group as it is behind all that was passed."""
+        at, left, renamed_between = self.progress.at, budget, group.renamed_between
+        found: ResyncRows | None = None
+        for _ in range(MOST_STRETCHES):
+            resync = group.resync(at)
+            if resync is None or left <= 0:
+                break
+            work = next_work(log, resync.begin, resync.edge.position, left, self.source)
+            rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
+            let = self.groups.again(resync, group, rows) if rows is not None else {}
+            if rows is not None and let:
+                more = ResyncRows(rows, let)
+                if found is not None and (
+                    not found.takes(more, budget) or renamed_between(found.rows.begin, rows.begin)
+                ):
+                    break  # a shard's changes before and behind its RENAME would be taken for two shards' own
+                found = found.and_then(more) if found is not None else more
+            left -= rows.size if rows is not None else 0
+            group = group.resynced(work.end if work is not None else resync.edge, at)
+        return found, group
+
+    def _found_again(self, batch: OpenBatch, log: Log, resync: Resync, group: ShardingGroup) -> ResyncRows | None:
+        """The same for a batch that is open; None where the log has something else there."""
+        if batch.plan.get("xid"):
+            work = next_work(log, Location(batch.begin), batch.end, WHOLE, self.source)
+            rows = rows_behind(work, log, resync.since.position, self.source) if work is not None else None
+            if rows is None or rows.end.position != batch.end:
+                return None
+            rows = replace(rows, end=Location(batch.end, batch.plan["end_gtid"]))
+            return ResyncRows(rows, self.groups.again(resync, group, rows))
+        parts = [
+            ResyncRows(rows, self.groups.again(resync, group, rows))
+            for rows in stretches_again(log, batch, self.source)
+        ]
+        return reduce(ResyncRows.and_then, parts)
+
+    def _close(self, plan: BatchPlan, rows: TransactionRows, after: ShardingGroup) -> None:
+        """What is passed over here was counted when it was read first."""
+        account = self.applied(plan, rows)
+        self.progress.close(self.progress.at, Account(account.tables), also=self.groups.put(after))
+
+    def _held(self, after: ShardingGroup) -> Mapping[TableName, Location]:
+        """The tables that are held when the group has come there, and from where."""
+        return self.groups.keeper.with_group(after).held
+
+    def _come_to(self, before: ShardingGroup, after: ShardingGroup) -> None:
+        """Nothing is let through there; written only where a table is free by it."""
+        if after.held.keys() == before.held.keys() and after.behind:
+            self.groups.come_to(after)
+        else:
+            self.progress.move(self.progress.at, also=self.groups.put(after))
+
+    def _tables(self, found: ResyncRows, resync: Resync) -> tuple[TablePlan, ...]:
+        """The plans of what is let through, each with its window where that is not all of the rows."""
+        rows, old = found.rows, self.rules.with_structures(found.let)
+        plans = old.plans(found.let, rows.begin, partial_images=rows.log_range.partial_images)
+        return tuple(_within(plan, resync.windows[plan.table.name], rows) for plan in plans)
+
+
+def _within(plan: TablePlan, window: tuple[Location, Location], rows: TransactionRows) -> TablePlan:
+    """An edge that lies before the rows, or behind them, is not named: a crash may move it there."""
+    first, last = (edge.position for edge in window)
+    return replace(
+        plan,
+        after=first if first > rows.begin else None,
+        until=last if last < rows.end.position else None,
+    )

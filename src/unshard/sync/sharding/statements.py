@@ -1,0 +1,306 @@
+"""Statements on tables that are merged, with `shard-mode: pessimistic`: what each does to its sharding group.
+
+| statement | on the target | in the group |
+|---|---|---|
+| ALTER TABLE, CREATE INDEX, DROP INDEX | once, when all tables of all sources have it | an item; the table is held |
+| CREATE TABLE | run where the target has no such table | the table joins, behind the items whose structure it has |
+| one that `binlog skip` leaves out | nothing | nothing; nobody waits for the table before it meets a DDL |
+| DROP TABLE, DROP DATABASE | nothing | the table leaves |
+| TRUNCATE TABLE | nothing | nothing |
+| RENAME TABLE within the target table | nothing | the table goes on under its new name |
+| one that is left out, to another name | nothing | the table leaves, and joins where its new name goes |
+| any other RENAME, CREATE OR REPLACE TABLE | refused | |
+| CREATE DATABASE, ALTER DATABASE | run at once | nothing |
+| one that is left out (a filter, `binlog skip`) | nothing | kept while the table is held, for what is read again |
+| one in whose place others stand (`binlog replace`, `inject`) | as those | as those |
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from unshard.config.task import ShardDrop
+from unshard.ddl.pieces import AlterOperation
+from unshard.ddl.prepare import RoutedDdl
+from unshard.ddl.provenance import without_columns
+from unshard.ddl.rewrite import renames
+from unshard.ddl.schema_equality import normal, without_own_names
+from unshard.ddl.statement import StatementKind
+from unshard.errors import ShardError, Where
+from unshard.log import logger
+from unshard.model.position import Location, Position
+from unshard.model.shape import misfits
+from unshard.model.table import Table, TableName
+from unshard.mysql.structure import read_table
+from unshard.shard.group import ShardingGroup
+from unshard.shard.lock import Outcome
+from unshard.shard.sequence import DdlItem
+from unshard.sync.checkpoint.store import Also, nothing
+from unshard.sync.sharding.coordinator import LOOK_SECONDS, ShardingGroups
+from unshard.sync.sharding.owner import item_payload
+from unshard.sync.sharding.table_owners import PATIENCE_SECONDS
+from unshard.sync.source_log.reader import LoggedDdl
+from unshard.sync.statements.plan_record import StatementPlan
+from unshard.sync.statements.reader import COORDINATED
+from unshard.sync.statements.uncoordinated import Passing
+from unshard.target.sharding import load_keeper, own
+
+_TAKING = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_DATABASE, StatementKind.TRUNCATE_TABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is left to do of a statement: `pieces` as they are run and tracked; `meets` is the table that it holds."""
+
+    pieces: tuple[AlterOperation, ...]
+    meets: TableName | None = None
+
+
+@dataclass(slots=True)
+class ShardedStatements:
+    """Used by the sync unit's thread."""
+
+    groups: ShardingGroups
+    drop: ShardDrop
+
+    def share(self, found: Sequence[AlterOperation], where: Where) -> Shared:
+        """What of the pieces is run at once. Raises ShardError SHARD-021, 022, 023."""
+        pieces = tuple(self._at_once(piece, where) for piece in found)
+        met = {part.tables[0] for piece in pieces for part in piece.run if part.kind in COORDINATED}
+        if not met:
+            return Shared(pieces)
+        if len({name for piece in found for name in piece.ddl.tables}) > 1 or len(met) > 1:
+            cause = "; ".join(piece.ddl.text for piece in found)[:500]
+            raise ShardError("SHARD-022", replace(where, table=", ".join(map(str, sorted(met)))), cause)
+        return Shared(pieces, met.pop())
+
+    def _at_once(self, piece: AlterOperation, where: Where) -> AlterOperation:
+        ddl = piece.ddl
+        if ddl.kind in _TAKING:
+            return self._taken(piece, where)
+        if ddl.kind is StatementKind.CREATE_TABLE and piece.run:
+            return self._created(piece, where)
+        if any(renames(part) for part in piece.run):
+            raise ShardError("SHARD-021", replace(where, table=str(ddl.tables[0])), ddl.text[:500])
+        return piece
+
+    def _taken(self, piece: AlterOperation, where: Where) -> AlterOperation:
+        if piece.run and self.drop == "stop":
+            raise ShardError("SHARD-023", where, piece.ddl.text[:500])
+        if piece.run:
+            words = {"position": str(where.position), "statement": piece.ddl.text[:500]}
+            logger("sync", source=where.source or "").warning("left out on the target: shard-drop: ignore", **words)
+        return replace(piece, run=())
+
+    def _created(self, piece: AlterOperation, where: Where) -> AlterOperation:
+        table = piece.ddl.tables[0]
+        if piece.ddl.or_replace:
+            raise ShardError("SHARD-021", replace(where, table=str(table)), piece.ddl.text[:500])
+        target = self.groups.rules.route(table)
+        there = self.groups.store.on_target(lambda c: read_table(c, target))
+        return replace(piece, run=()) if there is not None else piece
+
+    def meet(
+        self,
+        table: TableName,
+        statements: Sequence[RoutedDdl],
+        work: LoggedDdl,
+        at: Location,
+        copied: Location | None = None,
+    ) -> Also:
+        """The table is held behind the statement, which is `statements` on the target.
+
+        `copied`: the later place of its own snapshot, which has the statement and all changes up to there.
+
+        Raises ShardError SHARD-001 as `ShardingGroup.meet`, SHARD-038 as `ShardingGroups.refuse_connected`.
+        """
+        group = self.groups.keeper.group(self.groups.rules.route(table))
+        self.groups.refuse_connected(group.target, work.begin)
+        before = self.groups.structure(table)
+        assert before is not None, "a statement was run on a table that is not there"
+        payload = item_payload(before if copied is None else None, statements)
+        stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
+        texts = tuple(one.ddl.text for one in statements)
+        item = DdlItem(Location(work.begin, at.gtid), copied or work.end, texts, payload, stamp)
+        return self.groups.put(group.meet(table, item))
+
+    def pass_by(self, passing: Passing) -> Also | None:
+        """What a statement that need not wait makes of groups and their members; None where it changes none.
+
+        A held table whose structure it changes upstream alone keeps the one of before, for what is read again. A new
+        table whose CREATE a human has left out is no member, also where an earlier attempt has said that it is.
+
+        Raises ShardError SHARD-002 as `ShardingGroup.add`, SHARD-024 and SHARD-030 for a new table that is unlike the
+        others, SHARD-025 where its target is busy for too long.
+        """
+        groups: dict[TableName, ShardingGroup] = {}
+        route, allows = self.groups.rules.route, self.groups.rules.allows
+        begin, end, changes = passing.begin, passing.end, passing.changes
+        firsts: list[Table] = []
+
+        def of(name: TableName) -> ShardingGroup:
+            return groups.get(route(name)) or self.groups.keeper.group(route(name))
+
+        stays = {old: new for old, new in passing.renamed.items() if allows(old) and allows(new)}
+        stays = {old: new for old, new in stays.items() if route(old) == route(new)}
+        for target in {route(old) for old in stays}:
+            names = {old: new for old, new in stays.items() if route(old) == target}
+            last = {old: self._last(of(old), old) for old in names}
+            groups[target] = of(next(iter(names))).rename(names, begin, end, last)
+        for name, table in changes.items():
+            if table is None and name.table and allows(name) and name not in stays:
+                groups[route(name)] = of(name).drop(name, begin, self._last(of(name), name))
+        for name in sorted({*passing.made, *passing.renamed.values()}.difference(stays.values(), {passing.left})):
+            if (born := changes.get(name)) is not None and allows(name):
+                met = self._met(of(name), born, passing.models.get(name), begin.position)
+                groups[route(name)] = of(name).add(name, end, met)
+                firsts += [born] if of(name).tables.keys() == {name} and not of(name).unresolved else []
+        if passing.left is not None:
+            groups[route(passing.left)] = of(passing.left).drop(passing.left, begin)
+        stay = {name: table for name, table in changes.items() if table is not None and name not in passing.made}
+        for name in stay if self.groups.unresolved else ():
+            if not allows(name) or not of(name).unresolved or name not in of(name).tables:
+                continue
+            before = self.groups.structure(name)
+            if before is not None and before != stay[name]:
+                item = DdlItem(begin, end, (), {"before": before.to_dict()})
+                groups[route(name)] = of(name).pass_by(name, item)
+        if not groups:
+            return None
+        self._own_first(groups, begin.position)
+        for table in firsts:
+            self._refuse_unlike_target(table, begin.position)
+        return self.groups.put(*groups.values(), left=passing.left)
+
+    def again(self, plan: StatementPlan, begin: Position) -> tuple[Also, bool]:
+        """What closing the open batch of a statement makes of groups, in a later process; whether it is run before.
+
+        A sharding DDL is not where a human has taken it back. Nor where the source was taken out of the task and has
+        come back: another one has run it, or is to, and then its group waits as before.
+        """
+        groups = self.groups
+        if plan.group is not None:
+            outcome = groups.outcome(groups.keeper.group(plan.group))
+            passes = outcome in (Outcome.EXECUTE, Outcome.SKIP)
+            also = groups.resolve(groups.keeper.group(plan.group), plan.end) if passes else nothing
+            return also, outcome is Outcome.EXECUTE
+        passing = plan.passing
+        if passing is None:  # planned without `shard-mode`
+            made = frozenset(plan.changes.keys() - groups.names)
+            passing = Passing(Location(begin), plan.end, plan.changes, made=made)
+        return self.pass_by(passing) or nothing, True
+
+    def _last(self, group: ShardingGroup, name: TableName) -> dict[str, Any] | None:
+        """The structure that a table has which is about to go, where changes of its group are held."""
+        found = self.groups.structure(name) if group.unresolved and name in group.tables else None
+        return found.to_dict() if found is not None else None
+
+    def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
+        """How many of the group's unresolved items the structure of a new table has.
+
+        One that is LIKE a table of the group has as many as that. Any other has all that it may have; options tell only
+        where columns and keys don't: of a new table they may be others.
+        """
+        length = len(group.sequence)
+        if not length:
+            return 0
+        fits = [met for met in range(length, -1, -1) if any(_alike(made, one) for one in self._behind(group, met))]
+        has = {name: len(state.sequence) for name, state in group.tables.items()}
+        if like is not None and has.get(like) in fits and has[like] >= has.get(made.name, 0):
+            return has[like]
+        exact = (met for met in fits if any(_options(made) == _options(one) for one in self._behind(group, met)))
+        if fits:
+            return next(exact, fits[0])
+        where = Where(self.groups.store.source, str(made.name), str(begin))
+        raise ShardError("SHARD-024", where, made.create_sql, {"target": str(group.target)})
+
+    def _behind(self, group: ShardingGroup, met: int) -> Iterator[Table]:
+        """The structures that tables of the group have had behind their first `met` items, before the next one."""
+        for name, state in group.tables.items():
+            items = state.sequence.items
+            if met > len(items):
+                continue
+            later = items[met] if met < len(items) else None
+            since = items[met - 1].end.position if met else None
+            between = [one for one in state.passed if since is None or since <= one.begin.position]
+            between = [one for one in between if later is None or one.begin.position < later.begin.position]
+            forms = [one.payload["before"] for one in (*between, *([later] if later is not None else []))]
+            yield from (Table.from_dict(form) for form in forms if form is not None)
+            if later is None:
+                now = Table.from_dict(state.last) if state.last is not None else self.groups.structure(name)
+                yield from [now] if now is not None else []
+
+    def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
+        """Raises ShardError SHARD-030 for the first table of this source where it has not the target's structure.
+
+        It joins behind all that is run there. A column that the target alone has may be one made by hand, as long as
+        no DDL has been brought together there.
+        """
+        store, tables = self.groups.store, self.groups.tables
+        target = self.groups.rules.route(first.name)
+        there = store.on_target(lambda c: read_table(c, target))
+        if there is None:
+            return
+        there = without_columns(there, [one.column for one in tables.router.extracted(first.name, store.source)])
+        faults = misfits(first, there)
+        keeper = store.on_target(lambda c: load_keeper(c, store.meta, target))
+        if not faults and keeper.executed:
+            own = {column.name.lower() for column in first.columns}
+            lacking = [one for one in there.columns if one.name.lower() not in own and not one.generated]
+            faults = [f"it lacks column {one.name} {one.definition}" for one in lacking]
+        if faults:
+            where = Where(store.source, str(first.name), str(begin))
+            raise ShardError("SHARD-030", where, values={"target": str(target), "faults": "; ".join(faults)})
+
+    def _own_first(self, groups: Mapping[TableName, ShardingGroup], begin: Position) -> None:
+        """Wait while a DDL is being run on a target where this source gets its first table."""
+        store = self.groups.store
+        ended = time.monotonic() + PATIENCE_SECONDS
+        for target, group in groups.items():
+            busy = [True]
+
+            def ask(cursor: Any, target: TableName = target, group: ShardingGroup = group) -> None:
+                busy[0] = not own(cursor, store.meta, store.source, target, group.tables.keys())  # noqa: B023
+
+            while self.groups.keeper.group(target).tables.keys() < group.tables.keys():
+                store.in_one(ask)
+                if not busy[0]:
+                    break
+                if time.monotonic() > ended:
+                    where = Where(store.source, str(target), str(begin))
+                    raise ShardError("SHARD-025", where, values={"target": str(target)})
+                time.sleep(LOOK_SECONDS)
+
+
+def _alike(one: Table, other: Table) -> bool:
+    """Whether they have the same columns and keys; their names and options may differ."""
+    return (_parts(one)[0], _charsets(one)) == (_parts(other)[0], _charsets(other))
+
+
+def _options(table: Table) -> tuple[str, ...]:
+    """Comment, partitions and the like, which tell a table of before from one behind a statement on these alone."""
+    return _parts(table)[1]
+
+
+def _parts(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns and keys of a SHOW CREATE, without the table's name, in names of keys too, and its options."""
+    parts = normal(without_own_names(table)) or ()
+    depth, start = 0, 0
+    for at, part in enumerate(parts):
+        if part == "(":
+            start = start or at
+            depth += 1
+        elif part == ")":
+            depth -= 1
+            if depth == 0:
+                return parts[start:at], parts[at:]
+    return parts[start:], ()
+
+
+def _charsets(table: Table) -> tuple[str | None, ...]:
+    """What SHOW CREATE leaves to the table's default, and values are read by."""
+    return tuple(column.charset for column in table.columns)

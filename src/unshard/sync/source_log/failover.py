@@ -1,0 +1,143 @@
+"""A source that has failed over: every name of the old server's binlog becomes a place in the new one's, by GTID.
+
+| what has names | its place in the new log |
+|---|---|
+| the checkpoint | behind just the transactions of its GTID set |
+| a table's later snapshot | the same, by its own set; none where the checkpoint holds it already |
+| the exit point of safe mode | the same |
+| a prepared XA transaction | where the new log prepares the same xid |
+| statements and edges of an unresolved sharding group | behind just the transactions of their sets |
+
+A batch that is open is finished before, from the old server's files (`before_crossing`), so that none is open here.
+If it dies before `CheckpointStore.cross` commits, the old names stand, and all is looked for again. After the commit
+the new names stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from threading import Event
+
+from unshard.errors import RelayError, SyncError, Where
+from unshard.model.gtid import GtidSet, MariadbGtidSet, MysqlGtidSet
+from unshard.model.position import Location, Position
+from unshard.shard.group import ShardingGroup
+from unshard.sync.batch.stored_plan import RowsRecord
+from unshard.sync.source_log.reader import Prepare, RelayFiles, Work, WrittenLog, head_gtids, seek
+from unshard.target.checkpoint import Checkpoint, TableCheckpoint
+from unshard.target.prepared_xa import PreparedXa
+from unshard.target.receipts import OpenBatch
+
+IDLE_SECONDS = 0.25
+ANY = Position("any.000000", 0)
+"""Before whatever a log has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNames:
+    """All that a source has on record with binlog names in it; its tables are those with a place of their own.
+
+    `groups` are those that hold tables.
+    """
+
+    checkpoint: Checkpoint
+    prepared: dict[str, PreparedXa]
+    groups: tuple[ShardingGroup, ...] = ()
+
+
+def needed_by(batch: OpenBatch, prepared: dict[str, PreparedXa]) -> tuple[Position, ...]:
+    """The ends of what has to be on disk to finish an open batch of rows."""
+    kept = prepared.get(batch.plan.get("xid") or "")
+    if kept is not None:
+        return Position(kept.begin.position.file, kept.end), batch.end
+    last = max(one.end for one in RowsRecord.of(batch).ranges)
+    return (Position(batch.begin.file, last),)
+
+
+def translate(names: RecordedNames, before: str, relay: WrittenLog, source: str, stop: Event) -> RecordedNames | None:
+    """The same names, those of server `before`, in the log of another, waiting for it; None: stopped before.
+
+    Reads files only. Raises SyncError SYNC-061 where no place is behind just the transactions of a set, SYNC-062 where
+    a prepared transaction isn't prepared in the new log; RelayError 032 for a place that has no GTIDs.
+    """
+    old, prepares = names.checkpoint, dict[str, PreparedXa]()
+    places: dict[str, Location] = {}
+    for location in (*_locations(old), *(place for group in names.groups for place in group.places)):
+        if not location.gtid:
+            values = {"expected": before, "found": relay.upstream}
+            raise RelayError("RELAY-032", Where(source=source, position=str(location.position)), values=values)
+        if location.gtid not in places:
+            found = _await_place(location, relay, source, stop, {} if places else prepares)
+            if found is None:
+                return None
+            places[location.gtid] = found
+    if lost := sorted(names.prepared.keys() - prepares.keys()):
+        raise SyncError("SYNC-062", Where(source=source), values={"xid": ", ".join(lost)})
+    tables = {
+        name: TableCheckpoint(state.table, places[state.location.gtid] if _is_later(state, old) else None)
+        for name, state in old.tables.items()
+        if state.location is not None
+    }
+    end = old.exit_point
+    exit_point = replace(end, location=places[end.location.gtid]) if end is not None else None
+    checkpoint = replace(old, location=places[old.location.gtid], tables=tables, exit_point=exit_point)
+    groups = tuple(group.moved(lambda place: places[place.gtid]) for group in names.groups)
+    return RecordedNames(checkpoint, {xid: prepares[xid] for xid in names.prepared}, groups)
+
+
+def _locations(checkpoint: Checkpoint) -> Iterator[Location]:
+    """What is to be found anew, the checkpoint itself first."""
+    yield checkpoint.location
+    if checkpoint.exit_point is not None:
+        yield checkpoint.exit_point.location
+    for state in checkpoint.tables.values():
+        if state.location is not None and _is_later(state, checkpoint):
+            yield state.location
+
+
+def _is_later(state: TableCheckpoint, checkpoint: Checkpoint) -> bool:
+    return state.location is not None and state.location.position > checkpoint.location.position
+
+
+def _await_place(
+    old: Location, relay: WrittenLog, source: str, stop: Event, prepares: dict[str, PreparedXa]
+) -> Location | None:
+    while not stop.is_set():
+        relay.check()
+        written = relay.written
+        found = _place(old, relay.log, written, source, prepares)
+        if found is not None:
+            return found
+        relay.wait_for(Position(written.file, written.offset + 1), IDLE_SECONDS)
+    return None
+
+
+def _place(
+    old: Location, log: RelayFiles, written: Position, source: str, prepares: dict[str, PreparedXa]
+) -> Location | None:
+    """The place behind just the transactions of `old.gtid`; `prepares` gets the XA transactions prepared before it."""
+    first = log.files()[0]
+    before = head_gtids(log, first, written)
+    if before is None:
+        return None
+    passed = str(before)
+
+    def note(work: Work) -> None:
+        nonlocal passed
+        if isinstance(work, Prepare):
+            place = Location(work.begin, passed)
+            prepares[work.prepared.xid] = PreparedXa(work.prepared.xid, place, work.prepared.end)
+        passed = work.end.gtid
+
+    found = seek(log, first, old.gtid, written, source, before=passed, note=note)
+    if found is None:
+        return None
+    if _parsed(passed) != _parsed(old.gtid):
+        values = {"known": old.gtid, "passed": passed or "nothing"}
+        raise SyncError("SYNC-061", Where(source=source, position=str(found.position)), values=values)
+    return found
+
+
+def _parsed(gtid: str) -> GtidSet:
+    return (MysqlGtidSet if ":" in gtid else MariadbGtidSet).parse(gtid)

@@ -1,0 +1,1 @@
+"""DDL and other statements of the log. Runs on the driver."""

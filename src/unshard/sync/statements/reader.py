@@ -1,0 +1,194 @@
+"""What a statement of the log, or one that an operator gives, asks for: pieces to run and to track."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from unshard.binlog.transaction_range import PlainStatement
+from unshard.ddl.context import Context, mariadb_flags, mysql_flags
+from unshard.ddl.online import Records
+from unshard.ddl.operator_statements import given_pieces, parse_given
+from unshard.ddl.parse import classify
+from unshard.ddl.pieces import AlterOperation, StatementRules, pieces
+from unshard.ddl.statement import Ddl, Skipped, StatementKind
+from unshard.ddl.tracker import SchemaTracker
+from unshard.errors import DdlError, SyncError, Where
+from unshard.log import logger
+from unshard.model.position import Position
+from unshard.model.table import TableName
+from unshard.sync.sharding.crossings import across, concerned
+from unshard.sync.source_log.reader import LoggedDdl
+from unshard.sync.statements.event_filter import classify_logged, judge_and_log
+from unshard.transform.event_filter import EventFilter
+
+# A statement as its event tells it: the session that it had.
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTraits:
+    """What a statement's meaning takes from its server. `time_zone` is what SYSTEM stands for there."""
+
+    mariadb: bool
+    lower_case_names: bool
+    time_zone: str
+
+
+def logged_context(statement: PlainStatement, traits: SourceTraits, where: Where) -> Context:
+    """The session that a statement had on its source, as its event tells it."""
+    query = statement.query
+    zone = query.time_zone or ""
+    return Context(
+        schema=query.schema,
+        sql_mode=query.sql_mode,
+        timestamp=statement.timestamp + (query.microseconds or 0) / 1e6,
+        time_zone=traits.time_zone if zone.upper() == "SYSTEM" else zone,
+        collation_connection=query.connection_collation,
+        collation_server=query.server_collation,
+        mariadb=traits.mariadb,
+        **(mariadb_flags(query) if traits.mariadb else mysql_flags(query)),
+        auto_increment=query.auto_increment,
+        lower_case_names=traits.lower_case_names,
+        where=where,
+    )
+
+
+COORDINATED = frozenset({StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX})
+"""Statements of merged tables that are brought together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedStatement:
+    """Pieces to run and track, how the records of ghosts change, and what is to be known of it later."""
+
+    found: tuple[AlterOperation, ...] = ()
+    online: Records = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReader:
+    """Filters, routes and splits statements; changes nothing."""
+
+    source: str
+    traits: SourceTraits
+    tracker: SchemaTracker
+    rules: StatementRules
+    events: EventFilter
+
+    def given(self, text: str, work: LoggedDdl, where: Where) -> tuple[AlterOperation, ...]:
+        """A statement of an operator, in the session of the logged one; only the block-allow list is asked about it.
+
+        Raises DdlError DDL-026 where it is no DDL, or a name in it has no schema, DDL-033 where that list keeps it out.
+        """
+        context = replace(logged_context(work.statement, self.traits, where), schema="")
+        return given_pieces(parse_given(text, context), self.rules, self.tracker.get)
+
+    def followed(self, work: LoggedDdl, where: Where, rules: StatementRules) -> RoutedStatement:
+        """The statement as it is tracked, with nothing of it to run."""
+        parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        if (
+            isinstance(parsed, Skipped)
+            or parsed.kind is StatementKind.TEMPORARY_TABLE
+            or self.tracker.without_effect(parsed)
+        ):
+            return RoutedStatement()
+        found = pieces(parsed, rules, self.tracker.get)
+        return RoutedStatement(tuple(replace(one, run=()) for one in found), rules.online.changes(parsed, rules.allows))
+
+    def made(self, work: LoggedDdl, where: Where) -> TableName | None:
+        """The table that the statement creates upstream, if it is one that is followed; None where it can't be read."""
+        try:
+            parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        except DdlError:
+            return None
+        if isinstance(parsed, Skipped) or parsed.kind is not StatementKind.CREATE_TABLE:
+            return None
+        return parsed.tables[0] if self.rules.allows(parsed.tables[0]) else None
+
+    def own(
+        self,
+        work: LoggedDdl,
+        where: Where,
+        after: Mapping[TableName, Position],
+        *,
+        unlocked: bool = False,
+        sharded: bool = False,
+    ) -> RoutedStatement:
+        """What the statement itself asks for; `after` has the tables whose structure is of a later place.
+
+        With `sharded` a DDL that the copy of such a table has is met all the same: it is run, and not tracked.
+
+        Raises SyncError SYNC-013, SYNC-014, SYNC-047.
+        """
+        parsed = classify_logged(work.statement.sql, logged_context(work.statement, self.traits, where), self.events)
+        if isinstance(parsed, Skipped):
+            logger("sync", source=self.source).info("statement skipped", position=str(work.begin), reason=parsed.reason)
+            return RoutedStatement()
+        if work.statement.query.error_code and parsed.kind is not StatementKind.DROP_TABLE:
+            values = {"number": work.statement.query.error_code}
+            raise SyncError("SYNC-013", where, cause=parsed.text[:500], values=values)
+        own = concerned(parsed, self.rules.online, self.rules.allows)
+        copied = {name for name in own if after.get(name, work.begin) > work.begin}
+        if copied == own != set():
+            met = self._met_in_copy(parsed) if sharded and all(map(self.tracker.knows, own)) else ()
+            return RoutedStatement(met, self.rules.online.forgotten(parsed))
+        if across(own, parsed, after, work.begin):
+            raise SyncError("SYNC-014", replace(where, table=str(min(copied or own))), cause=parsed.text[:500])
+        if parsed.kind.on_schema and (kept := self._kept_by_copy(parsed.schema, after, work.begin)):
+            return self._without(parsed, kept)
+        online = self.rules.online.changes(parsed, self.rules.allows)
+        if unlocked:
+            self._refuse_during_dump(parsed, where)
+        if self.tracker.without_effect(parsed):
+            return RoutedStatement()
+        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
+        found = pieces(parsed, rules, self.tracker.get)
+        return RoutedStatement(tuple(one for one in found if copied.isdisjoint(one.ddl.tables)), online)
+
+    def crossed(self, work: LoggedDdl, after: Mapping[TableName, Position]) -> frozenset[TableName]:
+        """The tables of the statement where it lies between their snapshots; none where it can't be read."""
+        where = Where(source=self.source, position=str(work.begin))
+        try:
+            parsed = classify(work.statement.sql, logged_context(work.statement, self.traits, where))
+        except DdlError:
+            return frozenset()  # sync tells of it, or an operator has it left out
+        if isinstance(parsed, Skipped):
+            return frozenset()
+        names = concerned(parsed, self.rules.online, self.rules.allows)
+        if not across(names, parsed, after, work.begin):
+            return frozenset()
+        return names | ({parsed.like} if parsed.like is not None and self.rules.allows(parsed.like) else set())
+
+    def _kept_by_copy(self, schema: str, after: Mapping[TableName, Position], at: Position) -> frozenset[TableName]:
+        """The tables of a schema that the copy has of later than `at`: the schema is there on the target for them."""
+        return frozenset(
+            name for name in self.tracker.names if name.table and name.schema == schema and after.get(name, at) > at
+        )
+
+    def _without(self, parsed: Ddl, kept: frozenset[TableName]) -> RoutedStatement:
+        """A statement on a schema of which some tables were copied later: the others go where it drops them."""
+        judged = judge_and_log(self.events, parsed, parsed, self.tracker.get)
+        if judged is not None or not (parsed.kind is StatementKind.DROP_DATABASE or parsed.or_replace):
+            return RoutedStatement()
+        names = sorted(name for name in self.tracker.names if name.table and name.schema == parsed.schema)
+        dropped = [classify(f"DROP TABLE {name.quoted}", parsed.context) for name in names if name not in kept]
+        found = (
+            piece for one in dropped if isinstance(one, Ddl) for piece in pieces(one, self.rules, self.tracker.get)
+        )
+        return RoutedStatement(tuple(found))
+
+    def _met_in_copy(self, parsed: Ddl) -> tuple[AlterOperation, ...]:
+        rules = replace(self.rules, judge=partial(judge_and_log, self.events, parsed))
+        found = pieces(parsed, rules, self.tracker.get)
+        return tuple(replace(one, tracked=False) for one in found if any(part.kind in COORDINATED for part in one.run))
+
+    def _refuse_during_dump(self, ddl: Ddl, where: Where) -> None:
+        if ddl.kind in (StatementKind.TRUNCATE_TABLE, StatementKind.TEMPORARY_TABLE) or self.tracker.without_effect(
+            ddl
+        ):
+            return
+        for name in ddl.tables:
+            if self.tracker.knows(name) and self.rules.allows(name):
+                raise SyncError("SYNC-047", replace(where, table=str(name)), cause=ddl.text[:500])

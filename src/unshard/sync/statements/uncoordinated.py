@@ -1,0 +1,124 @@
+"""A statement that waits for no other table, as sharding groups see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from unshard.ddl.pieces import AlterOperation, StatementRules
+from unshard.ddl.rewrite import renames
+from unshard.ddl.statement import Ddl, StatementKind
+from unshard.ddl.tracker import Changes
+from unshard.errors import SyncError
+from unshard.model.position import Location
+from unshard.model.table import TableName, name_form, name_of
+from unshard.mysql.connection import rows
+from unshard.shard.sequence import place_form, place_of
+from unshard.sync.source_log.reader import LoggedDdl
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """`changes`: what it makes of tables, None where one is gone.
+
+    `renamed` are tables that go on under another name, `made` those that it creates, `models` what
+    each of them is LIKE that has no columns of its own; `left` is one whose CREATE a human has left out.
+    """
+
+    begin: Location
+    end: Location
+    changes: Changes
+    renamed: Mapping[TableName, TableName] = field(default_factory=dict)
+    made: frozenset[TableName] = frozenset()
+    left: TableName | None = None
+    models: Mapping[TableName, TableName] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        pieces: Sequence[AlterOperation],
+        changes: Changes,
+        work: LoggedDdl,
+        at: Location,
+        left: TableName | None = None,
+    ) -> Passing:
+        own = [piece.ddl for piece in pieces if piece.tracked]
+        creates = [ddl for ddl in own if ddl.kind is StatementKind.CREATE_TABLE]
+        made = frozenset(ddl.tables[0] for ddl in creates)
+        models = {ddl.tables[0]: ddl.like for ddl in creates if ddl.like is not None}
+        return cls(Location(work.begin, at.gtid), work.end, changes, _goes_on_as(own), made, left, models)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but `changes` and `end`, which the plan of the statement has."""
+        return {
+            "begin": place_form(self.begin),
+            "renamed": _pairs(self.renamed),
+            "made": [name_form(name) for name in sorted(self.made)],
+            "models": _pairs(self.models),
+        }
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any], changes: Changes, end: Location) -> Passing:
+        made = frozenset(map(name_of, form["made"]))
+        models = _names(form.get("models", ()))
+        return cls(place_of(form["begin"]), end, changes, _names(form["renamed"]), made, models=models)
+
+
+def _pairs(names: Mapping[TableName, TableName]) -> list[list[str]]:
+    return [[*name_form(one), *name_form(other)] for one, other in names.items()]
+
+
+def _names(pairs: Iterable[Sequence[str]]) -> dict[TableName, TableName]:
+    return {name_of(pair[:2]): name_of(pair[2:]) for pair in pairs}
+
+
+def _goes_on_as(statements: Iterable[Ddl]) -> dict[TableName, TableName]:
+    """By the name of before, that of behind, for tables that have another one then; names in between don't count."""
+    now: dict[TableName, TableName] = {}
+    for old, new in (pair for ddl in statements for pair in renames(ddl)):
+        now[next((first for first, name in now.items() if name == old), old)] = new
+    return {first: name for first, name in now.items() if first != name}
+
+
+# Statements without `shard-mode`: one that would change tables of others too is refused.
+#
+# That is DDL of merged tables, and DROP of a schema that others share. With it: `sync.sharded_statements`.
+
+
+_FOR_ALL = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
+"""Kinds that change no rows of another table."""
+
+
+def refuse_merged(
+    ddl: Ddl, known: Collection[TableName], rules: StatementRules, merged: Callable[[TableName], bool]
+) -> None:
+    """Raises SyncError SYNC-011 for an operation on a table that shares its target with others.
+
+    `known` are the source's tables, `merged` tells whether several tables of any source land in that target.
+    """
+    if ddl.kind in _FOR_ALL and not ddl.or_replace:
+        return
+    names: Iterable[TableName] = ddl.tables
+    if ddl.kind is StatementKind.DROP_DATABASE:
+        names = [name for name in known if name.schema == ddl.schema and name.table]
+    for name in names:
+        target = rules.route(name)
+        if rules.allows(name) and merged(target):
+            place = replace(ddl.context.where, table=str(name))
+            raise SyncError("SYNC-011", place, cause=ddl.text[:500], values={"target": str(target)})
+
+
+def refuse_shared_schema(connection: Any, ddl: Ddl, names: Collection[TableName], rules: StatementRules) -> None:
+    """DROP DATABASE may take only tables that came from this very schema; others may share the target's.
+
+    Raises SyncError SYNC-074.
+    """
+    target = rules.route_schema(ddl.schema)
+    own = {rules.route(name) for name in names if name.schema == ddl.schema and rules.allows(name)}
+    found = rows(connection, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s", (target,))
+    shared = sorted(table for (table,) in found if TableName(target, table) not in own)
+    if shared:
+        place = replace(ddl.context.where, table=ddl.schema)
+        cause = f"{ddl.text[:500]} would take tables of others too: {', '.join(shared[:10])}"
+        raise SyncError("SYNC-074", place, cause=cause, values={"schema": ddl.schema, "target": target})

@@ -1,0 +1,152 @@
+"""Step *causality*: which changes of a table with several unique keys, or a folding one, have to keep their order.
+
+Two rows are tied when they share a value of any unique key, before or after a change. The rows of a batch (of a slice)
+fall into connected components. A row that is a component of its own is *free*: its changes may be compacted, and pass
+those of all others. The rows of a larger one are *ordered*: one partition, in the order of the log, as they are.
+
+Values are compared by hashes of a form that is coarser than what the server calls equal: two values that it may take
+for one give the same hash. A hash that two values share by chance, or a form that is too coarse, only makes more
+changes ordered.
+
+| column of the key | form |
+|---|---|
+| numbers, bytes, DECIMAL, temporal values, ENUM | exact; -0.0 is 0.0 |
+| text with a binary collation | without trailing blanks |
+| text with any other | without blanks, upper case, J and Y as I, V and W as U |
+
+Anything but plain ASCII in a column of the last kind makes all of its values one. A NULL ties nothing, a prefix key
+counts as much of the value as it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.kernels.components import join_equal, join_pairs, settle
+from unshard.kernels.literals import hash_of, partition_of, render
+from unshard.model.change import IMAGE_FIELDS, Op
+from unshard.sync.batch.plan import ConflictKey, TablePlan
+from unshard.sync.steps.encode import Ties, keys_of
+
+_CLASSES = (("[JY]", "I"), ("[VW]", "U"))
+_PLAIN = "^[ -_a-}]*$"
+"""Printable ASCII but ` and ~, which some collations take for a blank, an E or a Y."""
+
+
+Batches = Sequence[tuple[TablePlan, pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """The images of all source tables of one target, one behind the other."""
+
+    op: np.ndarray
+    seq: np.ndarray
+    key: pa.Array
+    batches: Batches
+
+
+def find_ties(batches: Batches, partitions: int) -> list[Ties]:
+    """The ties among all images of one target, by batch. Every task of a batch finds the same. Pure.
+
+    `batches` are all that the batch (its slice) has of the target, whose plan has `ties`.
+    """
+    keys = [keys_of(plan, batch) for plan, batch in batches]
+    images = _Images(
+        np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for _, batch in batches]),
+        np.concatenate([batch.column(1).to_numpy(zero_copy_only=False) for _, batch in batches]),
+        pa.concat_arrays(keys),
+        batches,
+    )
+    encoded = images.key.dictionary_encode()
+    identity = np.ascontiguousarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int32)
+    component = _components(images, identity, len(encoded.dictionary))
+    ordered = (np.bincount(component, minlength=len(component))[component] > 1)[identity]
+    part = partition_of(encoded.dictionary, partitions)[component][identity]
+    born = _born(images, identity)
+    found, start = [], 0
+    for key in keys:
+        end = start + len(key)
+        found.append(Ties(key, part[start:end], ordered[start:end], born[start:end]))
+        start = end
+    return found
+
+
+def _components(images: _Images, identity: np.ndarray, count: int) -> np.ndarray:
+    """By identity, the smallest identity of its component."""
+    parents = np.arange(count, dtype=np.int32)
+    before = np.flatnonzero(images.op == Op.UPDATE_BEFORE)
+    join_pairs(parents, identity[before], identity[before + 1])
+    target = images.batches[0][0].target
+    for tie in target.ties:
+        if tie.exact and tie.columns == target.key:
+            continue  # the identity itself
+        hashes, known = _hashes(tie, images.batches)
+        join_equal(parents, identity, hashes, known)
+    settle(parents)
+    return parents
+
+
+def _born(images: _Images, identity: np.ndarray) -> np.ndarray:
+    """By image, whether its table's first change of the row is an INSERT."""
+    numbers = [plan.id for plan, _ in images.batches]
+    row = identity
+    if len(set(numbers)) > 1:
+        table = np.repeat(numbers, [len(batch) for _, batch in images.batches])
+        row = np.unique(identity.astype(np.int64) * (max(numbers) + 1) + table, return_inverse=True)[1]
+    first = np.full(int(row.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, row, images.seq)
+    born = np.zeros(len(first), dtype=bool)
+    born[row[(images.op == Op.INSERT) & (images.seq == first[row])]] = True
+    found: np.ndarray = born[row]
+    return found
+
+
+def _hashes(tie: ConflictKey, batches: Batches) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of every image's value of one key, and 1 where it has one, 0 where a column of it is NULL."""
+    hashes, known = [], []
+    readable = True
+    for plan, batch in batches:
+        places = {column.name.lower(): place for place, column in enumerate(plan.table.columns)}
+        values = [batch.column(len(IMAGE_FIELDS) + places[name.lower()]) for name in tie.columns]
+        forms = [
+            _form(value, prefix, form) for value, prefix, form in zip(values, tie.prefixes, tie.forms, strict=True)
+        ]
+        there = np.ones(len(batch), dtype=bool)
+        for value in values:
+            there &= value.is_valid().to_numpy(zero_copy_only=False)
+        known.append(there)
+        if readable and all(form is not None for form in forms):
+            hashes.append(hash_of(render(forms, [b","] * len(forms), b"")))
+        else:
+            readable = False
+    all_known = np.concatenate(known).astype(np.uint8)
+    return (np.concatenate(hashes) if readable else np.zeros(len(all_known), dtype=np.uint64)), all_known
+
+
+def _form(values: Any, prefix: int, form: str) -> Any:
+    """A column's values in a form that is coarser than the server's equality, None where there is none."""
+    if pa.types.is_floating(values.type):
+        return pc.add(values.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
+    if prefix:
+        text = values.type == pa.string()
+        values = pc.utf8_slice_codeunits(values, 0, prefix) if text else pc.binary_slice(values, 0, prefix)
+    if form == "trimmed":
+        return pc.utf8_rtrim(values, characters=" ")
+    return folded(values) if form == "folded" else values
+
+
+def folded(values: Any) -> Any:
+    """Text in a form coarser than any collation that `sync.tables` lets through, None where some isn't plain ASCII."""
+    if not pc.all(pc.match_substring_regex(values, pattern=_PLAIN), min_count=0).as_py():
+        return None
+    values = pc.replace_substring(pc.ascii_upper(values), pattern=" ", replacement="")
+    for pattern, letter in _CLASSES:
+        values = pc.replace_substring_regex(values, pattern=pattern, replacement=letter)
+    return values

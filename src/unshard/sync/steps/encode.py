@@ -1,0 +1,265 @@
+"""Step *encode*: row images of one table become changes in SQL text, each with its partition.
+
+| images | key | becomes |
+|---|---|---|
+| INSERT | | INSERT |
+| DELETE | | DELETE |
+| UPDATE_BEFORE, UPDATE_AFTER | same | UPDATE |
+| UPDATE_BEFORE, UPDATE_AFTER | changed | DELETE of the old, INSERT of the new |
+| UPDATE_BEFORE, UPDATE_AFTER | ordered or tied table | UPDATE by `old_key`; by `key` where it is free |
+
+`key` and `row` are written so that the texts of neighbouring rows, as they lie in the Arrow buffer, are the
+statement's own list: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.errors import BinlogError, Where
+from unshard.kernels.literals import partition_of, render
+from unshard.model.change import ENCODED_SCHEMA, IMAGE_FIELDS, Op
+from unshard.model.table import Column, quote_name
+from unshard.mysql.types import zero_text
+from unshard.sync.batch.plan import TablePlan, TargetPlan
+
+_BYTES_OF = (b"CAST(CONVERT(", b" USING utf8mb4) AS BINARY)")
+
+
+def key_separator(target: TargetPlan) -> bytes:
+    """What ends each key text, and is cut from the last one of a list."""
+    return b"," if len(target.key) == 1 and not target.keyless else b" OR "
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What step *causality* found for the images of one table, image by image.
+
+    The text of its key, its partition, whether it is ordered, and whether the table's first change of its row is an
+    INSERT.
+    """
+
+    key: pa.Array
+    part: np.ndarray
+    ordered: np.ndarray
+    born: np.ndarray
+
+
+def encode(
+    plan: TablePlan,
+    batch: pa.RecordBatch,
+    partitions: int,
+    mine: np.ndarray | None,
+    ties: Ties | None = None,
+    *,
+    compact: bool = True,
+    multiple_rows: bool = True,
+    tables: np.ndarray | None = None,
+) -> tuple[pa.RecordBatch, int]:
+    """Encode the images of one table; with `mine`, only changes of those partitions are kept.
+
+    They may be of several, table after table, that are written alike: `tables` are the numbers by image then.
+
+    All changes are ordered where the table is, or where it is tied and there are no `ties`. `compact` tells whether
+    free changes will be compacted, so that each has the form of what will become of its row. Without `multiple_rows`
+    an UPDATE of a tied table has the form of assignments.
+
+    Returns a batch of ENCODED_SCHEMA in the order of the images, and how many changes there were before `mine`
+    chose. Called in a Spark task; pure.
+    """
+    target = plan.target
+    op = batch.column(0).to_numpy(zero_copy_only=False)
+    before = np.flatnonzero(op == Op.UPDATE_BEFORE)
+    key = ties.key if ties is not None else keys_of(plan, batch)
+    new_op = np.where(op == Op.UPDATE_AFTER, np.int8(Op.UPDATE), op).astype(np.int8)
+    kept = np.ones(len(op), dtype=bool)
+    if ties is not None and target.tied:
+        kept[before] = False
+        part, in_order = ties.part, ties.ordered
+    elif target.ordered or target.tied:
+        kept[before] = False
+        in_order = np.ones(len(op), dtype=bool)
+        name = pa.array([target.order_name], pa.binary())
+        part = np.full(len(op), partition_of(name, partitions)[0], dtype=np.int32)
+    else:
+        in_order = np.zeros(len(op), dtype=bool)
+        if len(before):
+            same = pc.equal(key.take(pa.array(before)), key.take(pa.array(before + 1))).to_numpy(zero_copy_only=False)
+            kept[before[same]] = False
+            new_op[before[~same]] = Op.DELETE
+            new_op[before[~same] + 1] = Op.INSERT
+        part = partition_of(key, partitions)
+    seen = int(kept.sum())
+    if mine is not None:
+        kept &= np.isin(part, mine)
+    index = np.flatnonzero(kept)
+    if len(index) == len(op):
+        chosen, keys = batch, key
+    else:
+        chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
+    new_op, part, in_order = new_op[index], part[index], in_order[index]
+    by_condition = target.several_keys or (ties is not None and not multiple_rows)
+    assigned = (new_op == Op.UPDATE) & (in_order | by_condition)
+    if ties is not None and by_condition and compact:
+        free = ~in_order & (new_op != Op.DELETE)
+        assigned = np.where(free, ~ties.born[index], assigned)
+    seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
+    old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
+    columns = [
+        pa.array(np.full(len(index), target.id, dtype=np.int32)),
+        pa.array(np.full(len(index), plan.id, dtype=np.int32) if tables is None else tables[index]),
+        pa.array(new_op),
+        pa.array(seq),
+        keys,
+        old_key,
+        _rows(plan, chosen, assigned, (new_op != Op.DELETE) & ~assigned),
+        pa.array(in_order),
+        pa.array(part),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ENCODED_SCHEMA), seen
+
+
+def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
+    """The key text of every image."""
+    target = plan.target
+    columns, values = _chosen(plan, batch, target.key)
+    if not target.keyless:
+        _refuse_zeros(plan, columns, values)
+    arrays = [_comparable(column, value, target) for column, value in zip(columns, values, strict=True)]
+    bare = [is_bare(column) for column in columns]
+    if len(columns) == 1 and not target.keyless:
+        return render(arrays, [b""], key_separator(target), bare)
+    equal = b"<=>" if target.keyless else b"="
+    prefixes: list[bytes] = []
+    end = b""
+    for column in columns:
+        name, begin, after = _comparison(column, target)
+        prefixes.append(end + (b" AND " if prefixes else b"(") + name + equal + begin)
+        end = after
+    return render(arrays, prefixes, end + b")" + key_separator(target), bare)
+
+
+def _old_keys(key: pa.Array, index: np.ndarray, updated: np.ndarray) -> pa.Array:
+    """The key before the change where `updated` holds (its image lies one above), null for the rest."""
+    if not updated.any():
+        return pa.nulls(len(index), pa.binary())
+    return key.take(pa.array(np.maximum(index - 1, 0), mask=~updated))
+
+
+def _rows(plan: TablePlan, batch: pa.RecordBatch, assigned: np.ndarray, listed: np.ndarray) -> pa.Array:
+    """The new values: assignments, or a VALUES tuple where they are `listed`; null for the rest."""
+    tuples = _scatter(_tuples(plan, batch, listed), listed)
+    if not assigned.any():
+        return tuples
+    return pc.coalesce(_scatter(assignments(plan, batch, assigned), assigned), tuples)
+
+
+def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:
+    prefixes = [b","] * len(plan.target.columns)
+    prefixes[0] = b"("
+    return _render_columns(plan, batch, wanted, prefixes, b"),")
+
+
+def assignments(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, suffix: bytes = b"") -> pa.Array:
+    """`a`=1,`b`=2 of the target's columns and then `suffix`, for the images that are wanted."""
+    names = [quote_name(name).encode() + b"=" for name in plan.target.columns]
+    return _render_columns(plan, batch, wanted, [(b"," if i else b"") + name for i, name in enumerate(names)], suffix)
+
+
+def _render_columns(
+    plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray, prefixes: list[bytes], suffix: bytes
+) -> pa.Array:
+    rows = batch if wanted.all() else batch.filter(pa.array(wanted))
+    columns, arrays = _chosen(plan, rows, plan.target.columns)
+    return render(arrays, prefixes, suffix, [is_bare(column) for column in columns])
+
+
+def _chosen(plan: TablePlan, batch: pa.RecordBatch, names: tuple[str, ...]) -> tuple[list[Column], list[pa.Array]]:
+    """Columns and their values, by place: the table may have a column called `op` or `seq` itself."""
+    places = {column.name: place for place, column in enumerate(plan.table.columns)}
+    columns = [plan.table.columns[places[name]] for name in names]
+    values = [batch.column(len(IMAGE_FIELDS) + places[name]) for name in names]
+    return columns, [
+        _years(array) if column.definition == "year(2)" else array
+        for column, array in zip(columns, values, strict=True)
+    ]
+
+
+def _years(values: Any) -> Any:
+    """The values of a YEAR(2) as text: there the number 0 is the year 2000, and only `'0000'` is the year zero."""
+    return pc.utf8_lpad(values.cast(pa.string()), 4, "0")
+
+
+def _scatter(values: pa.Array, wanted: np.ndarray) -> pa.Array:
+    """Spread `values` over the places where `wanted` holds, null elsewhere."""
+    if len(values) == len(wanted):
+        return values
+    index = np.cumsum(wanted) - 1
+    return (
+        values.take(pa.array(np.maximum(index, 0), mask=~wanted)) if len(values) else pa.nulls(len(wanted), pa.binary())
+    )
+
+
+def is_bare(column: Column) -> bool:
+    """Whether the column's text goes into SQL without quotes."""
+    return column.type == "decimal"
+
+
+def _comparable(column: Column, values: Any, target: TargetPlan) -> Any:
+    """Values in a form that finds them in the column.
+
+    FLOAT as the double it is: a FLOAT column compares as a double, so the short text would miss it; but a DOUBLE column
+    holds what that text says. BIT as a number: bytes are read as a text there.
+    """
+    if values.type == pa.float32() and column.name not in target.doubles:
+        return values.cast(pa.float64())
+    return _numbers(values) if column.type == "bit" else values
+
+
+def _refuse_zeros(plan: TablePlan, columns: list[Column], values: list[Any]) -> None:
+    """A row can't be found by an ENUM's number 0 where the ENUM has an empty member too: their texts are equal.
+
+    Raises BinlogError BINLOG-021.
+    """
+    for column, array in zip(columns, values, strict=True):
+        if (
+            column.type == "enum"
+            and column.members
+            and (zero := zero_text(column))
+            and pc.any(pc.equal(array, zero)).as_py()
+        ):
+            where = Where(table=str(plan.table.name))
+            cause = "its ENUM has an empty member, and the number 0, which is no member, in the key of a row"
+            raise BinlogError("BINLOG-021", where, cause, {"column": column.name})
+
+
+def _numbers(values: Any) -> Any:
+    """Big-endian bytes, up to eight a value, as uint64."""
+    there = values.is_valid().to_numpy(zero_copy_only=False)
+    padded = pc.binary_join_element_wise(pa.scalar(bytes(8), pa.binary()), values.fill_null(b""), b"")
+    data = pc.binary_slice(padded, -8).buffers()[2]
+    numbers = np.frombuffer(data, dtype=">u8", count=len(values)).astype(np.uint64)
+    return pa.array(numbers, mask=~there)
+
+
+def _comparison(column: Column, target: TargetPlan) -> tuple[bytes, bytes, bytes]:
+    """What a row is found by: the column's side, and what goes before and behind the value on the other.
+
+    A JSON column equals no text, and holds what the target made of it: the value takes the same way.
+    """
+    name = quote_name(column.name).encode()
+    if column.type == "vector":
+        return b"CAST(" + name + b" AS BINARY)", b"", b""
+    if column.name in target.documents:
+        begin, end = _BYTES_OF
+        return begin + name + end, begin + b"CAST(", b" AS JSON)" + end
+    if target.keyless and column.type == "enum" and column.members and (zero := zero_text(column).encode()):
+        return b"IF(" + name + b"=0,'" + zero + b"'," + name + b")", b"", b""
+    if column.name in target.bytewise:
+        return _BYTES_OF[0] + name + _BYTES_OF[1], b"", b""
+    return name, b"", b""

@@ -1,0 +1,311 @@
+"""Step *merge*: ordered changes become chunks of statements, many rows in one where that is the same.
+
+| change | statement | rows a statement |
+|---|---|---|
+| INSERT | `INSERT INTO … VALUES (…),(…)` | many |
+| INSERT of some columns | `INSERT INTO … SET …` | one |
+| UPDATE | `INSERT INTO … VALUES (…),(…) ON DUPLICATE KEY UPDATE …` | many |
+| DELETE | `DELETE … WHERE key IN (…)` or `… WHERE (…) OR (…)` | many |
+| UPDATE, free, several unique keys | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
+| UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
+| DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
+| *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
+| UPDATE, free, several unique keys | `REPLACE INTO … SET …` | one |
+| UPDATE, ordered | `DELETE … WHERE`, where the key differs, and `REPLACE INTO … SET …` | one |
+| *without* `multiple-rows`*:* INSERT | as above | one |
+| UPDATE | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| DELETE | `DELETE … WHERE … LIMIT 1` | one |
+
+In safe mode a change may meet its own outcome, or a later one, and nothing is counted as not found. REPLACE deletes
+the row of that key itself, so a DELETE before it is only written where the key has changed.
+
+An UPDATE by ON DUPLICATE KEY could hit another row through a second unique key; tables that have one never get it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from unshard.model.change import Op
+from unshard.model.table import quote_name
+from unshard.sync.batch.plan import BatchShape, TargetPlan
+from unshard.sync.steps.encode import key_separator
+
+STATEMENT_BYTES = 1 << 20
+"""Bytes after which a list is closed and the next statement begins; a single row may be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """One binary column as its buffer: row i is `data[offsets[i]:offsets[i+1]]`."""
+
+    offsets: np.ndarray
+    data: memoryview
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> _Texts:
+        array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        _, offsets, data = array.buffers()
+        view = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1]
+        return cls(view, memoryview(data) if data is not None else memoryview(b""))
+
+    def slice(self, start: int, end: int) -> bytes:
+        return bytes(self.data[self.offsets[start] : self.offsets[end]])
+
+    def sizes(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the rows of an UPDATE or DELETE are found by: the texts `start` to `end`."""
+
+    texts: _Texts
+    target: TargetPlan
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def where(self, first: int, last: int) -> bytes:
+        """The condition that finds rows `first` to `last` of these."""
+        return _where(self.target, self.texts.slice(self.start + first, self.start + last))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement: `rows` changes of kind `op` on target `target`; `may_miss` of them may find no row.
+
+    `keys` are those of an UPDATE or DELETE. `upsert` tells an UPDATE that goes by ON DUPLICATE KEY; any other of many
+    rows is as many statements in one text.
+    """
+
+    sql: bytes
+    op: Op
+    target: int
+    rows: int
+    may_miss: int = 0
+    keys: Keys | None = field(default=None, compare=False, repr=False)
+    upsert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one transaction applies. Chunks of a partition are numbered from 1, through all slices of its batch.
+
+    A piece of one holds its changes from number `start` on, `last` where nothing of it comes behind. `seqs` are the
+    numbers that all changes of the chunk have in the log, of several that were compacted the last one's.
+    """
+
+    number: int
+    rows: int
+    statements: tuple[Statement, ...]
+    cut: Callable[[int, int], tuple[Statement, ...]] = field(compare=False, repr=False)
+    start: int = 0
+    last: bool = True
+    seqs: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64), compare=False, repr=False)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.rows
+
+    @property
+    def whole(self) -> bool:
+        return self.last and not self.start
+
+    def part(self, start: int, end: int) -> Chunk:
+        """The piece with the chunk's changes from `start` to `end`, of those that are in this one."""
+        last = self.last and end == self.end
+        return replace(self, rows=end - start, statements=self.cut(start, end), start=start, last=last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    op: np.ndarray
+    target: np.ndarray
+    key: _Texts
+    old_key: _Texts
+    row: _Texts
+    ordered: np.ndarray
+
+
+def merge(
+    changes: pa.Table, targets: Mapping[int, TargetPlan], shape: BatchShape, before: int = 0, *, safe: bool = False
+) -> Iterator[Chunk]:
+    """Cut `changes` into chunks, lazily, numbered on from `before`. Pure; the same cuts for the same input.
+
+    `safe` writes them in safe mode; no images that lack columns and no tables without a key come here then.
+    """
+    if not len(changes):
+        return
+    columns = _Columns(
+        op=changes.column("op").to_numpy(),
+        target=changes.column("target").to_numpy(),
+        key=_Texts.of(changes.column("key")),
+        old_key=_Texts.of(changes.column("old_key")),
+        row=_Texts.of(changes.column("row")),
+        ordered=changes.column("ordered").to_numpy(),
+    )
+    sizes = np.cumsum(columns.key.sizes().astype(np.int64) + columns.row.sizes() + columns.old_key.sizes())
+    seqs = changes.column("seq").to_numpy()
+    kinds = (columns.target.astype(np.int64) * 16 + columns.op) * 2 + columns.ordered
+    turns = np.flatnonzero(np.diff(kinds)) + 1
+    for number, (start, end) in enumerate(_cuts(sizes, shape.chunk_rows, shape.chunk_bytes), before + 1):
+        cut = partial(_cut, columns, targets, sizes, shape, turns, start, safe=safe)
+        yield Chunk(number, end - start, cut(0, end - start), cut, seqs=seqs[start:end])
+
+
+def _cut(
+    columns: _Columns,
+    targets: Mapping[int, TargetPlan],
+    sizes: np.ndarray,
+    shape: BatchShape,
+    turns: np.ndarray,
+    base: int,
+    start: int,
+    end: int,
+    *,
+    safe: bool,
+) -> tuple[Statement, ...]:
+    """The statements for changes `start` to `end` behind `base`; at `turns` another target or kind begins."""
+    start, end = base + start, base + end
+    inner = turns[(turns > start) & (turns < end)]
+    runs = itertools.pairwise([start, *inner.tolist(), end])
+    return tuple(s for a, b in runs for s in _statements(columns, targets, sizes, shape, a, b, safe=safe))
+
+
+def _cuts(sizes: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
+    """Runs of at most `most_rows` rows and `most_bytes` bytes, always at least one row. `sizes` is cumulative."""
+    start, total = 0, len(sizes)
+    while start < total:
+        used = int(sizes[start - 1]) if start else 0
+        end = int(np.searchsorted(sizes, used + most_bytes, side="right"))
+        end = min(max(end, start + 1), start + most_rows, total)
+        yield start, end
+        start = end
+
+
+def _statements(
+    columns: _Columns,
+    targets: Mapping[int, TargetPlan],
+    sizes: np.ndarray,
+    shape: BatchShape,
+    start: int,
+    end: int,
+    *,
+    safe: bool,
+) -> Iterator[Statement]:
+    target = targets[int(columns.target[start])]
+    op = Op(int(columns.op[start]))
+    alone = not shape.multiple_rows or op is Op.INSERT_SET
+    alone = (
+        alone
+        or (op is Op.UPDATE and bool(columns.ordered[start]))
+        or (op is Op.DELETE and (target.keyless or target.family is not None))
+    )
+    window = sizes[start:end] - (sizes[start - 1] if start else 0)
+    for a, b in _cuts(window, 1 if alone else end - start, STATEMENT_BYTES):
+        first, last = start + a, start + b
+        if safe:
+            yield from _safe(columns, target, op, first, last)
+            continue
+        keys = _keys(columns, target, op, first, last)
+        upsert = op is Op.UPDATE and shape.multiple_rows and not _by_condition(columns, target, first)
+        write = _sql if shape.multiple_rows else _single
+        yield Statement(write(columns, target, op, first, last), op, target.id, last - first, keys=keys, upsert=upsert)
+
+
+def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
+    """Whether the UPDATE at `place` finds its row by WHERE."""
+    return bool(columns.ordered[place]) or target.several_keys
+
+
+def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
+    if op is Op.DELETE:
+        return Keys(columns.key, target, start, end)
+    if op is Op.UPDATE:
+        texts = columns.old_key if columns.ordered[start] else columns.key
+        return Keys(texts, target, start, end)
+    return None
+
+
+def _safe(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Iterator[Statement]:
+    """The same changes in a form that may be applied any number of times."""
+    count = end - start
+    if op is Op.DELETE:
+        yield Statement(_sql(columns, target, op, start, end), op, target.id, count, count)
+        return
+    rows = columns.row.slice(start, end)
+    if op is Op.INSERT or not _by_condition(columns, target, start):
+        yield Statement(b"REPLACE" + _insert(target)[len(b"INSERT") :] + rows[:-1], op, target.id, count, count)
+        return
+    table = target.name.quoted.encode()
+    if not columns.ordered[start]:
+        for at in range(start, end):
+            yield Statement(b"REPLACE INTO " + table + b" SET " + columns.row.slice(at, at + 1), op, target.id, 1, 1)
+        return
+    old_key = columns.old_key.slice(start, end)
+    if old_key != columns.key.slice(start, end):
+        yield Statement(b"DELETE FROM " + table + b" WHERE " + _where(target, old_key), op, target.id, 0)
+    yield Statement(b"REPLACE INTO " + table + b" SET " + rows, op, target.id, count, count)
+
+
+def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
+    table = target.name.quoted.encode()
+    if op is Op.DELETE:
+        where = _where(target, columns.key.slice(start, end))
+        return b"DELETE FROM " + table + b" WHERE " + where + (b" LIMIT 1" if target.keyless else b"")
+    rows = columns.row.slice(start, end)
+    if op is Op.INSERT_SET:
+        return b"INSERT INTO " + table + b" SET " + rows
+    if op is Op.INSERT:
+        return _insert(target) + rows[:-1]
+    if columns.ordered[start]:
+        where = _where(target, columns.old_key.slice(start, end))
+        return b"UPDATE " + table + b" SET " + rows + b" WHERE " + where + b" LIMIT 1"
+    if target.several_keys:
+        return b";".join(
+            b"UPDATE %b SET %b WHERE %b"
+            % (table, columns.row.slice(at, at + 1), _where(target, columns.key.slice(at, at + 1)))
+            for at in range(start, end)
+        )
+    # A list of one row gives no count of duplicates (mysql_info), so a lone row is named twice.
+    values = rows[:-1] if end - start > 1 else rows + rows[:-1]
+    return _insert(target) + values + b" ON DUPLICATE KEY UPDATE " + _assign_values(target)
+
+
+def _single(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
+    """One change in the plainest words, as it stands in the log."""
+    if op not in (Op.UPDATE, Op.DELETE):
+        return _sql(columns, target, op, start, end)
+    old = op is Op.UPDATE and columns.ordered[start]
+    where = b" WHERE " + _where(target, (columns.old_key if old else columns.key).slice(start, end)) + b" LIMIT 1"
+    table = target.name.quoted.encode()
+    if op is Op.DELETE:
+        return b"DELETE FROM " + table + where
+    return b"UPDATE " + table + b" SET " + columns.row.slice(start, end) + where
+
+
+def _insert(target: TargetPlan) -> bytes:
+    columns = ",".join(quote_name(name) for name in target.columns)
+    return f"INSERT INTO {target.name.quoted} ({columns}) VALUES ".encode()
+
+
+def _assign_values(target: TargetPlan) -> bytes:
+    names = [quote_name(name) for name in target.columns if name not in target.key] or [quote_name(target.key[0])]
+    return ",".join(f"{name}=VALUES({name})" for name in names).encode()
+
+
+def _where(target: TargetPlan, keys: bytes) -> bytes:
+    listed = keys[: -len(key_separator(target))]
+    if len(target.key) == 1 and not target.keyless:
+        return quote_name(target.key[0]).encode() + b" IN (" + bytes(listed) + b")"
+    return bytes(listed)

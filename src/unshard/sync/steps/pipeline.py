@@ -1,0 +1,286 @@
+"""The incremental pipeline: which step follows which. This is the one place that knows the order.
+
+Before the exchange a step sees the changes of a byte range, behind it those of a partition::
+
+    decode ▸ versions ▸ filter ▸ map ▸ causality ▸ encode ══ exchange by key ═ compact ▸ order ▸ merge ▸ apply
+
+The block-allow list and *route* are decided by name when the batch is planned (`sync.tables`): a table that the list
+drops has no plan, and its events are skipped undecoded; every other one carries its target. The exchange is either
+each task keeping its own partitions of the whole range (`run_share`), or a shuffle (`before_exchange`,
+`after_exchange`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unshard.binlog.partial import PartialImages
+from unshard.errors import UnshardError
+from unshard.model.change import ENCODED_SCHEMA, Op
+from unshard.sync.batch.excluded_changes import OPERATOR, within, without
+from unshard.sync.batch.plan import BatchPlan, Range
+from unshard.sync.batch.row_counts import Ledger, LedgerReport, RowCounts, Seen, add_up
+from unshard.sync.steps.apply import apply
+from unshard.sync.steps.causality import find_ties
+from unshard.sync.steps.coalesce import gather
+from unshard.sync.steps.compact import compact
+from unshard.sync.steps.decode import Images, decode
+from unshard.sync.steps.encode import Ties, encode
+from unshard.sync.steps.filter import filter_rows
+from unshard.sync.steps.map import map_columns, where_of
+from unshard.sync.steps.merge import Chunk, merge
+from unshard.sync.steps.partial_images import encode_partial
+from unshard.sync.steps.safe_mode_moves import without_taken_over
+from unshard.sync.throttle import Pacer
+from unshard.target.writer import KeptWriter
+
+# Step *order*: put a partition's changes in the order in which they are applied.
+#
+# Compacted changes have distinct keys, so they may pass each other: they are grouped by target and operation, so that
+# one statement takes many. DELETE is first: a key that two of them have, of two source tables, has moved. Ordered
+# changes keep the order of the log, behind: no row of theirs is tied to one of those.
+
+
+_RANK = np.zeros(8, dtype=np.int8)
+_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE]] = [0, 1, 2]
+
+
+def order(changes: pa.Table) -> pa.Table:
+    """Sort compacted changes by target, operation and `seq`. The same input gives the same order."""
+    target = changes.column("target").to_numpy()
+    rank = _RANK[changes.column("op").to_numpy()]
+    seq = changes.column("seq").to_numpy()
+    index = np.lexsort((seq, rank, target))
+    if np.array_equal(index, np.arange(len(index))):
+        return changes
+    return changes.take(pa.array(index))
+
+
+def tie_rows(plan: BatchPlan, images: Sequence[Images]) -> list[Ties | None]:
+    """Step *causality*: by table, the ties of its rows; None where the table needs none."""
+    found: list[Ties | None] = [None] * len(images)
+    tied: dict[int, list[int]] = {}
+    for place, (table, batch) in enumerate(images):
+        if table.target.tied and isinstance(batch, pa.RecordBatch):
+            tied.setdefault(table.target.id, []).append(place)
+    for places in tied.values():
+        batches = [(table, batch) for table, batch in (images[place] for place in places)]
+        for place, ties in zip(places, find_ties(batches, plan.shape.partitions), strict=True):
+            found[place] = ties
+    return found
+
+
+def encode_changes(
+    plan: BatchPlan, images: Sequence[Images], mine: np.ndarray | None, ties: Sequence[Ties | None] | None = None
+) -> tuple[pa.Table, dict[int, int]]:
+    """Step *encode*: one table of ENCODED_SCHEMA in the order of the log, and the changes seen by target id."""
+    seen: Counter[int] = Counter()
+    batches, whole = [], []
+    for (table, batch), tied in zip(images, ties or [None] * len(images), strict=True):
+        if isinstance(batch, PartialImages):
+            encoded, changes = encode_partial(table, batch, plan.shape.partitions, mine, where_of(plan, batch))
+            batches.append(encoded)
+            seen[table.target.id] += changes
+        else:
+            whole.append((table, batch, tied))
+    shape = plan.shape
+    for one in gather(whole):
+        encoded, changes = encode(
+            one.plan,
+            one.batch,
+            shape.partitions,
+            mine,
+            one.ties,
+            compact=shape.compact,
+            multiple_rows=shape.multiple_rows,
+            tables=one.tables,
+        )
+        batches.append(encoded)
+        seen[one.plan.target.id] += changes
+    found = pa.Table.from_batches(batches, ENCODED_SCHEMA)
+    return (found.sort_by("seq") if len(images) > 1 else found).combine_chunks(), dict(seen)
+
+
+def before_exchange(
+    plan: BatchPlan, pieces: Sequence[Range], mine: np.ndarray | None = None, lap: Callable[[str], None] | None = None
+) -> tuple[pa.Table, Seen]:
+    """Decode to encode: what `encode_changes` gives of these ranges. `lap` is called when a step is done."""
+    done = lap or (lambda step: None)
+    images, seen = _decoded(plan, pieces)
+    done("decode")
+    images, filtered = filter_rows(images)
+    done("filter")
+    images = map_columns(plan, images)
+    done("map")
+    ties = tie_rows(plan, images)
+    done("causality")
+    changes, counts = encode_changes(plan, images, mine, ties)
+    done("encode")
+    return changes, seen + Seen(counts, filtered)
+
+
+def _decoded(plan: BatchPlan, pieces: Sequence[Range]) -> tuple[list[Images], Seen]:
+    """Step *decode* on each range. A caller that lets go of the images has none of them left in memory."""
+    found = [decode(plan, piece) for piece in pieces]
+    return [one for images, _ in found for one in images], sum((here for _, here in found), Seen())
+
+
+def run_share(payload: bytes) -> bytes:
+    """One task of the keep-own exchange: decode the whole range, keep and apply the share's partitions.
+
+    `payload` is a pickled (BatchPlan, share number), the result a pickled Report. May run any number of times.
+    """
+    plan, share = pickle.loads(payload)
+    clock = Clock()
+    chunks = {part: plan.before[part] if plan.before else 0 for part in plan.partitions_of(share)}
+    seen = Seen()
+    ledgers: list[Ledger] = []
+    try:
+        for changes, here in _decoded_ahead(plan, np.array(list(chunks), dtype=np.int32), clock):
+            seen += here
+            begun = time.monotonic()
+            ledgers.append(apply_partitions(plan, changes, chunks))
+            del changes
+            clock.add("apply", time.monotonic() - begun)
+        report = LedgerReport(share, seen, add_up(ledgers), clock.seconds, chunks=chunks)
+    except UnshardError as error:
+        report = LedgerReport(share, Seen(), {}, clock.seconds, error.to_dict())
+    return pickle.dumps(report)
+
+
+def _decoded_ahead(plan: BatchPlan, mine: np.ndarray, clock: Clock) -> Iterator[tuple[pa.Table, Seen]]:
+    """The changes of each slice and what was seen there. Two are in memory: while one is in use the next is decoded."""
+
+    def decoded(pieces: Sequence[Range]) -> tuple[pa.Table, Seen]:
+        return before_exchange(plan, pieces, mine, clock.laps())
+
+    slices = plan.slices()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="decode-ahead") as ahead:
+        upcoming = ahead.submit(decoded, slices[0])
+        for pieces in slices[1:]:
+            now, upcoming = upcoming.result(), ahead.submit(decoded, pieces)
+            yield now
+            del now
+        yield upcoming.result()
+
+
+def apply_partitions(plan: BatchPlan, changes: pa.Table, chunks: dict[int, int]) -> Ledger:
+    """Everything behind the exchange for some partitions, a thread and a connection each, within the plan's limits.
+
+    `chunks` holds how many chunks each partition has had in earlier slices of the batch; those of this one are added.
+    """
+    column = changes.column("part")
+    shares = [changes.filter(pc.equal(column, part)) if len(chunks) > 1 else changes for part in chunks]
+
+    pacer = Pacer(plan.rows_per_second / plan.shares)
+
+    def one(part: int, share: pa.Table) -> Ledger:
+        ledger, chunks[part] = after_exchange(plan, part, share, pacer, chunks[part])
+        if plan.connections:
+            KeptWriter(plan.target, part).drop()
+        return ledger
+
+    at_once = min(len(chunks), plan.connections // plan.shares or len(chunks))
+    with ThreadPoolExecutor(max_workers=at_once) as threads:
+        return add_up(threads.map(one, list(chunks), shares))
+
+
+def after_exchange(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer, before: int = 0) -> tuple[Ledger, int]:
+    """Compact, order, merge, apply: one partition's changes, given in the order of `seq`.
+
+    Chunks are numbered on from `before`; the last number comes back with the ledger.
+    """
+    if not len(changes):
+        return {}, before
+    if plan.stages:
+        return _in_stages(plan, part, changes, pacer)
+    targets = plan.targets()
+    ready = arrange(changes, compacted=plan.shape.compact, safe=plan.safe)
+    decoded, left = _by_target(changes), _by_target(ready)
+    dropped = {target: RowCounts(decoded=count, compacted=count - left[target]) for target, count in decoded.items()}
+    applied, last = apply(merge(ready, targets, plan.shape, before, safe=plan.safe), plan, part, before, pacer)
+    return add_up([dropped, applied]), last
+
+
+def _in_stages(plan: BatchPlan, part: int, changes: pa.Table, pacer: Pacer) -> tuple[Ledger, int]:
+    """The same for a batch that goes on without changes of it, and with the chunks that were applied with them."""
+    targets, compacted = plan.targets(), plan.shape.compact
+    kept: list[Chunk] = []
+    done, ready = changes.slice(0, 0), arrange(changes, compacted=compacted, safe=plan.safe)
+    out = np.zeros(len(changes), dtype=bool)
+    for stage in plan.stages:
+        chunks = merge(ready, targets, plan.shape, len(kept), safe=plan.safe)
+        applied = list(itertools.islice(chunks, stage.base[part] - len(kept)))
+        done = pa.concat_tables([done, ready.slice(0, sum(chunk.rows for chunk in applied))])
+        kept += applied
+        out |= within(changes.column("seq").to_numpy(), stage.seqs)
+        rest = arrange(changes.filter(pa.array(~out)), compacted=compacted, safe=plan.safe)
+        ready = without(rest, done, compacted=compacted)
+    filtered = _by_target(without(changes.filter(pa.array(out)), done, compacted=compacted))
+    decoded, left = _by_target(changes), _by_target(pa.concat_tables([done, ready]))
+    dropped = {
+        target: RowCounts(
+            decoded=count,
+            compacted=count - left[target] - filtered[target],
+            filtered=filtered[target],
+            rules={OPERATOR: filtered[target]} if filtered[target] else {},
+        )
+        for target, count in decoded.items()
+    }
+    chunks = itertools.chain(kept, merge(ready, targets, plan.shape, len(kept), safe=plan.safe))
+    ledger, last = apply(chunks, plan, part, 0, pacer)
+    return add_up([dropped, ledger]), last
+
+
+def arrange(changes: pa.Table, *, compacted: bool, safe: bool = False) -> pa.Table:
+    """Steps *compact* and *order*: the free changes of a partition, then the ordered ones, as they are applied.
+
+    What is not to be compacted keeps the order of the log throughout.
+    """
+    in_order = without_taken_over if safe else _all
+    if not compacted:
+        return in_order(changes)
+    is_ordered = changes.column("ordered")
+    free = order(compact(changes.filter(pc.invert(is_ordered)), safe=safe))
+    return pa.concat_tables([free, in_order(changes.filter(is_ordered))]).combine_chunks()
+
+
+def _all(changes: pa.Table) -> pa.Table:
+    return changes
+
+
+def _by_target(changes: pa.Table) -> Counter[int]:
+    targets, counts = np.unique(changes.column("target").to_numpy(), return_counts=True)
+    return Counter(dict(zip(targets.tolist(), counts.tolist(), strict=True)))
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by step, for the batch's report. Each step is timed by one thread."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def add(self, step: str, seconds: float) -> None:
+        self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+
+    def laps(self) -> Callable[[str], None]:
+        """A function that adds the time since it was called last, or made, to a step."""
+        last = time.monotonic()
+
+        def lap(step: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            self.add(step, now - last)
+            last = now
+
+        return lap
