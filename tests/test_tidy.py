@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"explain", "worker", "master"}),
     frozenset({"spark"}),
     frozenset({"operate"}),
-    frozenset({"checks", "dump", "load", "relay", "sync"}),
+    frozenset({"checks", "compare", "dump", "load", "relay", "sync"}),
     frozenset({"source", "target", "transform", "ddl", "shard", "binlog"}),
     frozenset({"kernels"}),
     frozenset({"schema"}),
@@ -42,7 +42,9 @@ LONGEST_FILE = 400
 BUILD_FILES = re.compile(
     r"(^|/)(Makefile|pyproject\.toml|setup\.py|requirements[^/]*|[^/]*lock[^/]*|[^/]*\.sh)$|^(\.ci|tools)/"
 )
-CODE = re.compile(r'"((?:CONFIG|CHECK|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|SHARD|CLUSTER|ENGINE)-\d{3})"')
+CODE = re.compile(
+    r'"((?:CONFIG|CHECK|SOURCE|TARGET|BINLOG|RELAY|DUMP|LOAD|SYNC|DDL|SHARD|COMPARE|CLUSTER|ENGINE)-\d{3})"'
+)
 
 
 @cache

@@ -14,6 +14,7 @@ Every error that a user can see is one `UnshardError`::
      ├─ SyncError       planning and applying batches
      ├─ DdlError        a DDL statement that can't be carried out
      ├─ ShardError      sharding DDL over the tables that are merged
+     ├─ CompareError    comparing the rows of both ends
      ├─ ClusterError    master, workers, ctl, and what they say to each other
      └─ EngineError     Spark itself
 
@@ -157,6 +158,10 @@ class DdlError(UnshardError):
 
 
 class ShardError(UnshardError):
+    scope = "target"
+
+
+class CompareError(UnshardError):
     scope = "target"
 
 

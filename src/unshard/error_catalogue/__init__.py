@@ -7,6 +7,7 @@ One table, in the order of the data flow; `docs/reference/errors.md` is generate
 from __future__ import annotations
 
 from unshard.error_catalogue.cluster import CLUSTER
+from unshard.error_catalogue.compare import COMPARE
 from unshard.error_catalogue.copy import DUMP, LOAD
 from unshard.error_catalogue.ends import CHECK, CONFIG, SOURCE, TARGET
 from unshard.error_catalogue.engine import ENGINE
@@ -17,7 +18,7 @@ from unshard.error_catalogue.shard import SHARD
 from unshard.error_catalogue.statements import DDL
 
 CATALOGUE: dict[str, CatalogueEntry] = (
-    CONFIG | CHECK | SOURCE | TARGET | BINLOG | RELAY | DUMP | LOAD | SYNC | DDL | SHARD | CLUSTER | ENGINE
+    CONFIG | CHECK | SOURCE | TARGET | BINLOG | RELAY | DUMP | LOAD | SYNC | DDL | SHARD | COMPARE | CLUSTER | ENGINE
 )
 
 __all__ = ["CATALOGUE", "CatalogueEntry"]

@@ -1,0 +1,255 @@
+"""`unshard compare`: the rows of a task's sources beside those of its target."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+import typer
+
+from unshard.compare.places import SourceWatch, newest_places, recorded_tables, wait_until_passed
+from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
+from unshard.compare.report import text_lines, write_parquet
+from unshard.compare.result import EXIT_CODES, CompareVerdict, ComparisonOutcome
+from unshard.compare.run import CompareSettings, TableComparison
+from unshard.compare.sides import SourceSide, TableWish, sides_of
+from unshard.compare.sync_diff_file import DiffFile, load_diff_file
+from unshard.config.files import TaskFiles, load_files
+from unshard.config.patterns import parse_rule
+from unshard.config.task import SparkConfig
+from unshard.errors import CompareError, UnshardError, Where, told_together
+from unshard.log import LogSettings, configure
+from unshard.model.table import TableName
+from unshard.mysql.connection import Endpoint
+from unshard.mysql.endpoint import to_endpoint
+from unshard.spark.address import check_java
+from unshard.spark.jobs import run_tasks
+from unshard.spark.session import Session, slots
+from unshard.target.meta import MetaTables
+from unshard.transform.taken import TableFilter
+from unshard.worker.engine import Engine
+from unshard.worker.source_clock import utc_of
+
+CANNOT_TELL = EXIT_CODES[CompareVerdict.UNKNOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class CompareWish:
+    """What was typed. `tables` are rules of a table filter over names of the target."""
+
+    tables: Sequence[str] = ()
+    where: str = ""
+    ignored: Sequence[str] = ()
+    settings: CompareSettings = field(default_factory=CompareSettings)
+    parquet: Path | None = None
+    as_json: bool = False
+    log: Path = Path("unshard-compare.log")
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSubject:
+    """What is compared: the sources, the target, and where the target has the task's records; None: it has none."""
+
+    sides: tuple[SourceSide, ...]
+    target: Endpoint
+    meta: MetaTables | None
+    wanted: Callable[[TableName], bool]
+    wish_for: Callable[[TableName], TableWish]
+    spark: SparkConfig
+    skips_missing: bool = False
+    notices: tuple[str, ...] = ()
+
+    def plan(self) -> ComparisonPlan:
+        """Raises TargetError where the target can't be asked, CompareError COMPARE-007."""
+        meta = self.meta
+        recorded = {
+            side.source: recorded_tables(self.target, meta, side.source)
+            for side in self.sides
+            if meta is not None and side.follows
+        }
+        plan = plan_comparison(self.sides, self.target, recorded, self.wanted, self.wish_for)
+        faults = (one for one in plan.faults if not (self.skips_missing and one.error.code == NO_TABLE))
+        return replace(plan, faults=tuple(faults))
+
+    def compare(
+        self, settings: CompareSettings, spark: Session, tell: Callable[[str], None], stop: Event
+    ) -> ComparisonOutcome:
+        """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`."""
+        plan = self.plan()
+        gone = {fault.error.where.source for fault in plan.faults if fault.table is None}
+        watches = [SourceWatch(side, self.target, self.meta) for side in self.sides if side.source not in gone]
+        plan = self._arrived(plan, watches, settings, stop)
+        tell(f"comparing {len(plan.tables)} tables of {len(self.sides)} sources")
+        run = partial(run_tasks, spark)
+        return TableComparison(plan, settings, watches, run, slots(spark), tell, stop).compare()
+
+    def _arrived(
+        self, plan: ComparisonPlan, watches: Sequence[SourceWatch], settings: CompareSettings, stop: Event
+    ) -> ComparisonPlan:
+        """The plan once the statements that may still mend its structures are in the target.
+
+        Structures that differ are no difference while such a statement may be under way.
+        """
+        if not any(fault.different for fault in plan.faults) or not any(watch.followed for watch in watches):
+            return plan
+        deadline = time.monotonic() + settings.patience_seconds
+        passed = wait_until_passed(watches, newest_places(watches), deadline, stop.is_set)
+        again = self.plan()
+        known = {str(fault.error) for fault in plan.faults if fault.different}
+        sure = len(passed) == len(watches)
+        faults = (replace(one, different=one.different and sure and str(one.error) in known) for one in again.faults)
+        return replace(again, faults=tuple(faults))
+
+
+def check_table_rules(rules: Sequence[str]) -> None:
+    """Raise typer.BadParameter for a `--table` that is no rule of a table filter."""
+    for rule in rules:
+        try:
+            parse_rule(rule)
+        except ValueError as error:
+            raise typer.BadParameter(str(error).replace("--filter", "--table")) from None
+
+
+def task_subject(files: TaskFiles, wish: CompareWish) -> CompareSubject:
+    """What a task's files say. Raises ConfigError."""
+    configs = files.subtasks
+    first = configs[0]
+    chosen = TableFilter(tuple(wish.tables), first.case_sensitive) if wish.tables else None
+    ignored = frozenset(name.lower() for name in wish.ignored)
+    return CompareSubject(
+        sides_of(configs, utc_of),
+        to_endpoint(first.target),
+        MetaTables(first.meta_schema, first.name),
+        chosen.takes if chosen is not None else lambda name: True,
+        lambda name: TableWish(wish.where, ignored),
+        files.task.spark,
+    )
+
+
+def diff_subject(file: DiffFile) -> CompareSubject:
+    """What a file of sync-diff-inspector says. Raises ConfigError for a password that can't be read."""
+    return CompareSubject(
+        file.sides(),
+        file.target,
+        None,
+        file.wanted,
+        file.wish_for,
+        SparkConfig(master=f"local[{file.check_thread_count}]"),
+        file.skip_non_existing_table,
+        tuple(file.notices()),
+    )
+
+
+def compare_diff_file(path: Path, wish: CompareWish) -> int:
+    """Compare what a file of sync-diff-inspector names, as `compare_files`; its `output-dir` gets the outcome too."""
+    folder: list[Path] = []
+
+    def subject() -> CompareSubject:
+        file = load_diff_file(path)
+        if file.task.output_dir:
+            folder.append(path.parent / file.task.output_dir)
+        return diff_subject(file)
+
+    def keep(outcome: ComparisonOutcome) -> None:
+        for one in folder:
+            with _written(one):
+                one.mkdir(parents=True, exist_ok=True)
+                (one / "summary.txt").write_text("".join(f"{line}\n" for line in text_lines(outcome)))
+
+    return _told(subject, wish, keep)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CompareError("COMPARE-012", Where(file=str(path)), cause=str(error)[:300]) from None
+
+
+def compare_files(task: Path, sources: Sequence[Path], wish: CompareWish) -> int:
+    """Compare what a task's files name, and print the outcome; the exit code. What can't be done is told on stderr."""
+    return _told(lambda: task_subject(load_files(task, sources), wish), wish)
+
+
+def _told(
+    subject: Callable[[], CompareSubject],
+    wish: CompareWish,
+    keep: Callable[[ComparisonOutcome], None] = lambda outcome: None,
+) -> int:
+    """The exit code. An error is no difference, so it is never that of one."""
+    try:
+        found = _compare(subject(), wish)
+        keep(found)
+    except UnshardError as error:
+        typer.echo(str(error), err=True)
+        return CANNOT_TELL
+    except ExceptionGroup as group:
+        typer.echo(told_together(group), err=True)
+        return CANNOT_TELL
+    show_outcome(found, typer.echo, as_json=wish.as_json)
+    return found.exit_code
+
+
+def _compare(subject: CompareSubject, wish: CompareWish) -> ComparisonOutcome:
+    """Compare in a Spark session of its own. Raises what its parts raise."""
+
+    def tell(line: str) -> None:
+        if not wish.quiet:
+            typer.echo(line, err=True)
+
+    configure(LogSettings(wish.log))
+    for notice in subject.notices:
+        tell(f"note: {notice}")
+    check_java(subject.spark.master)
+    stop = Event()
+    with _signals(stop, tell) as listen, closing(Engine(wish.log.with_suffix(".spark.log"))) as engine:
+        tell("starting Spark")
+        session = engine.session(subject.spark)
+        listen()  # pyspark has put a handler of its own into place
+        found = subject.compare(wish.settings, session, tell, stop)
+    if wish.parquet is not None:
+        write_parquet(found, wish.parquet)
+    return found
+
+
+def show_outcome(outcome: ComparisonOutcome, write: Callable[[str], None], *, as_json: bool) -> None:
+    """Print it, as text or as one JSON object."""
+    if as_json:
+        write(json.dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
+        return
+    for line in text_lines(outcome):
+        write(line)
+
+
+@contextmanager
+def _signals(stop: Event, tell: Callable[[str], None]) -> Iterator[Callable[[], None]]:
+    """SIGINT and SIGTERM end the comparison behind the ranges in hand; a second one takes the usual effect.
+
+    Gives the way to listen again where another handler has taken the place.
+    """
+
+    def ask(number: int, frame: object) -> None:
+        del frame
+        stop.set()
+        tell("stopping behind the ranges in hand; with --state the same command goes on from there")
+        signal.signal(number, signal.default_int_handler)
+
+    def listen() -> None:
+        for number in () if stop.is_set() else kept:
+            signal.signal(number, ask)
+
+    kept = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield listen
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

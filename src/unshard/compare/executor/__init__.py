@@ -1,0 +1,1 @@
+"""What a comparison does in Spark tasks. Nothing here knows the driver."""

@@ -1,0 +1,321 @@
+"""Spark task: look at single rows again, by key, on both sides.
+
+The target is read after the sources: where both are equal, the target has caught up. Keys that the target's collation
+takes for one are one. A table without a key is read whole, and only the rows with the hashes in question are counted.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import MySQLdb
+import numpy as np
+import pyarrow as pa
+
+from unshard.compare.executor.rows import (
+    ATTEMPTS,
+    SideConnections,
+    as_target,
+    key_literals,
+    row_hashes,
+    shard_batches,
+    target_batches,
+)
+from unshard.compare.ranges import bits_of, is_text_mapped, key_expression
+from unshard.compare.tables import ComparedShard, ComparedTable
+from unshard.dump.outcome import enclose
+from unshard.dump.read import read_rows
+from unshard.errors import UnshardError
+from unshard.kernels.literals import render
+from unshard.model.change import IMAGE_FIELDS, Op
+from unshard.model.table import quote_name
+from unshard.mysql.connection import rows, server_error
+from unshard.retry import retrying
+from unshard.transform.column_mapping import ID_LIMIT
+
+Key = tuple[str, ...]
+_SHOWN_BYTES = 200
+"""Characters of a value that a look tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookOrder:
+    """The keys of one table to look at."""
+
+    table: ComparedTable
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRow:
+    """A row as a look has found it. `shard` is the number of its source table, None on the target.
+
+    `digest` is of all columns, `rest` of those outside of the key, `each` of one column after the other. `values` are
+    texts, None for NULL. `left_out`: the task's rules leave the INSERT of it out, by the rule of that name.
+    """
+
+    digest: int
+    rest: int
+    each: tuple[int, ...]
+    values: dict[str, str | None]
+    shard: int | None = None
+    left_out: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        digests = {"digest": self.digest, "rest": self.rest, "each": list(self.each)}
+        return {**digests, "values": self.values, "shard": self.shard, "left_out": self.left_out}
+
+    @classmethod
+    def from_dict(cls, form: dict[str, Any]) -> SeenRow:
+        digests = form["digest"], form["rest"], tuple(form["each"])
+        return cls(*digests, form["values"], form["shard"], form["left_out"])
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLook:
+    """What both sides have under one key, with how often each (of a table with a key: once)."""
+
+    key: Key
+    source: tuple[tuple[SeenRow, int], ...] = ()
+    target: tuple[tuple[SeenRow, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, read back by `from_dict`."""
+        sides = ("source", self.source), ("target", self.target)
+        return {"key": list(self.key), **{name: [[row.to_dict(), n] for row, n in side] for name, side in sides}}
+
+    @classmethod
+    def from_dict(cls, form: dict[str, Any]) -> KeyLook:
+        source, target = (
+            tuple((SeenRow.from_dict(row), count) for row, count in form[side]) for side in ("source", "target")
+        )
+        return cls(tuple(form["key"]), source, target)
+
+
+def look_again(payload: bytes) -> bytes:
+    """Spark task: look at the keys of a pickled LookOrder; a list of KeyLook as outcome. Safe to run again."""
+    order: LookOrder = pickle.loads(payload)
+    return enclose(lambda: [look.to_dict() for look in retrying(partial(_looked, order), attempts=ATTEMPTS)])
+
+
+def _looked(order: LookOrder) -> list[KeyLook]:
+    connections = SideConnections()
+    try:
+        return _by_hash(order, connections) if not order.table.key else _Look(order, connections).look()
+    finally:
+        connections.close()
+
+
+@dataclass(slots=True)
+class _Look:
+    """The keys of one order while they are looked at."""
+
+    order: LookOrder
+    connections: SideConnections
+    _source: dict[Key, list[SeenRow]] = field(default_factory=dict)
+    _target: dict[Key, list[SeenRow]] = field(default_factory=dict)
+
+    def look(self) -> list[KeyLook]:
+        table = self.order.table
+        for number, shard in enumerate(table.shards):
+            condition = _shard_keys(table, shard, self.order.keys)
+            if condition:
+                self._read_shard(number, shard, condition)
+        condition = _target_keys(table, self.order.keys)
+        for batch in target_batches(self.connections, table, (condition,)):
+            self._add(self._target, batch, None, [""] * len(batch))
+        same = self._one_for_all([*self.order.keys, *self._source, *self._target])
+        groups: dict[Key, tuple[list[SeenRow], list[SeenRow]]] = {same[key]: ([], []) for key in self.order.keys}
+        for place, side in enumerate((self._source, self._target)):
+            for key, found in side.items():
+                if same[key] in groups:
+                    groups[same[key]][place].extend(found)
+        return [KeyLook(key, _once(source), _once(target)) for key, (source, target) in groups.items()]
+
+    def _read_shard(self, number: int, shard: ComparedShard, condition: str) -> None:
+        """The rows of one source table, with what the rules leave out of them."""
+        table = self.order.table
+        if not shard.filters and not shard.where:
+            for batch in shard_batches(self.connections, table, shard, (condition,)):
+                self._add(self._source, batch, number, [""] * len(batch))
+            return
+        connection = self.connections.get(shard.endpoint, "source")
+        copied: set[int] = set()
+        if shard.where:
+            for batch in shard_batches(self.connections, table, shard, (condition, shard.where)):
+                copied.update(row_hashes(batch).tolist())
+        try:
+            for batch in read_rows(connection, shard.table, (condition,)):
+                rules = _left_out(shard, batch)
+                mapped = as_target(batch, table, shard)
+                if shard.where:
+                    inside = [digest in copied for digest in row_hashes(mapped).tolist()]
+                    rules = [rule or ("" if there else "where") for rule, there in zip(rules, inside, strict=True)]
+                self._add(self._source, mapped, number, rules)
+        except MySQLdb.Error as error:
+            raise server_error(error, shard.endpoint, "source", "reading a table") from error
+        except UnshardError as error:
+            raise error.at(source=shard.source, table=str(shard.table.name)) from None
+
+    def _add(
+        self, side: dict[Key, list[SeenRow]], batch: pa.RecordBatch, shard: int | None, left_out: Sequence[str]
+    ) -> None:
+        table = self.order.table
+        for key, row in zip(key_literals(batch, table), _seen(batch, table, shard, left_out), strict=True):
+            side.setdefault(key, []).append(row)
+
+    def _one_for_all(self, keys: Iterable[Key]) -> dict[Key, Key]:
+        """By key, the first of those that the target takes for equal."""
+        found = list(dict.fromkeys(keys))
+        table = self.order.table
+        columns = [table.read.column(name) for name in table.key]
+        if not any(column.text_with_collation for column in columns):
+            return dict(zip(found, found, strict=True))
+        named = [f"k{place}" for place in range(len(columns))]
+        listed = " UNION ALL ".join(
+            "SELECT "
+            + ", ".join([f"{number} n", *(f"{_as(c)(text)} k{p}" for p, (c, text) in _numbered(columns, key))])
+            for number, key in enumerate(found)
+        )
+        equal = " AND ".join(f"one.{name} <=> other.{name}" for name in named)
+        statement = f"SELECT other.n, MIN(one.n) FROM ({listed}) one JOIN ({listed}) other ON {equal} GROUP BY other.n"
+        connection = self.connections.get(table.endpoint, "target")
+        try:
+            answers = rows(connection, statement)
+        except MySQLdb.Error as error:
+            raise server_error(error, table.endpoint, "target", statement).at(table=str(table.name)) from error
+        firsts = {int(number): int(first) for number, first in answers}
+        return {key: found[firsts[number]] for number, key in enumerate(found)}
+
+
+def _numbered(columns: Sequence[Any], key: Key) -> Iterator[tuple[int, tuple[Any, str]]]:
+    return enumerate(zip(columns, key, strict=True))
+
+
+def _as(column: Any) -> Any:
+    """A literal with the column's collation."""
+    if not column.text_with_collation:
+        return lambda text: text
+    charset = str(column.collation).partition("_")[0]
+    return lambda text: f"CONVERT({text} USING {charset}) COLLATE {column.collation}"
+
+
+def _once(found: Sequence[SeenRow]) -> tuple[tuple[SeenRow, int], ...]:
+    return tuple((row, 1) for row in found)
+
+
+def _target_keys(table: ComparedTable, keys: Sequence[Key]) -> str:
+    return _any_of([quote_name(name) for name in table.key], keys)
+
+
+def _shard_keys(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
+    """The condition for these keys of the target in a source table; empty where none of them can be in it."""
+    wanted = [own for key in keys if (own := _key_in(table, shard, key)) is not None]
+    return _any_of([key_expression(shard, name) for name in table.key], wanted) if wanted else ""
+
+
+def _key_in(table: ComparedTable, shard: ComparedShard, key: Key) -> Key | None:
+    """The key before the column mapping; None where no row of the source table gets it."""
+    found = []
+    for name, text in zip(table.key, key, strict=True):
+        bits = bits_of(shard, name)
+        if bits is not None:
+            number = int(text) - bits
+            if not 0 <= number <= ID_LIMIT:
+                return None
+            text = str(number)
+        elif shard.mapping is not None and is_text_mapped(shard, name):
+            before, after = _quoted(shard.mapping.prefix), _quoted(shard.mapping.suffix)
+            if not (text[1:-1].startswith(before) and text[1:-1].endswith(after)):
+                return None
+            text = f"'{text[1 + len(before) : len(text) - 1 - len(after)]}'"
+        found.append(text)
+    return tuple(found)
+
+
+def _quoted(text: str) -> str:
+    """The text as it stands between the quotes of a literal."""
+    return bytes(render([pa.array([text], pa.string())], [b""], b"")[0].as_py()).decode()[1:-1]
+
+
+def _any_of(expressions: Sequence[str], keys: Sequence[Key]) -> str:
+    if len(expressions) == 1 and "NULL" not in {key[0] for key in keys}:
+        return f"{expressions[0]} IN ({', '.join(key[0] for key in keys)})"
+    return " OR ".join("(" + " AND ".join(map(_equal, expressions, key)) + ")" for key in keys)
+
+
+def _equal(expression: str, literal: str) -> str:
+    """A source may have NULL where the target's key has none."""
+    return f"{expression} IS NULL" if literal == "NULL" else f"{expression} = {literal}"
+
+
+def _left_out(shard: ComparedShard, batch: pa.RecordBatch) -> list[str]:
+    """By row, the rule that leaves the INSERT of it out, if one does."""
+    count = len(batch)
+    own = [pa.array(np.full(count, int(Op.INSERT), dtype=np.int8)), pa.array(np.arange(count, dtype=np.int64))]
+    fields = [*IMAGE_FIELDS, *batch.schema]
+    images = pa.RecordBatch.from_arrays([*own, *batch.columns], schema=pa.schema(fields))
+    absent = frozenset(column.name for column in shard.table.columns if column.generated)
+    found = [""] * count
+    for rule in shard.filters:
+        for place in np.flatnonzero(rule.dropped(shard.table, images, absent)).tolist():
+            found[place] = found[place] or rule.rule
+    return found
+
+
+def _seen(batch: pa.RecordBatch, table: ComparedTable, shard: int | None, left_out: Sequence[str]) -> Iterator[SeenRow]:
+    names = [column.name for column in table.columns]
+    rest = [name for name in names if name not in table.key]
+    digests, rests = row_hashes(batch).tolist(), row_hashes(batch, rest).tolist()
+    each = list(zip(*(row_hashes(batch, [name]).tolist() for name in names), strict=True))
+    for number, values in enumerate(batch.to_pylist()):
+        shown = {name: _shown(value) for name, value in values.items()}
+        yield SeenRow(digests[number], rests[number], each[number], shown, shard, left_out[number])
+
+
+def _shown(value: Any) -> str | None:
+    text = value.hex() if isinstance(value, bytes) else None if value is None else str(value)
+    return text if text is None or len(text) <= _SHOWN_BYTES else text[:_SHOWN_BYTES] + "…"
+
+
+def _by_hash(order: LookOrder, connections: SideConnections) -> list[KeyLook]:
+    """Count the rows with these hashes, of a table without a key."""
+    table = order.table
+    wanted = np.array([int(key[0]) for key in order.keys], dtype=np.uint64)
+    condition = table.condition
+    seen: dict[int, SeenRow] = {}
+    source: Counter[int] = Counter()
+    target: Counter[int] = Counter()
+    for number, shard in enumerate(table.shards):
+        batches = shard_batches(connections, table, shard, (condition, shard.where))
+        _count(batches, wanted, table, number, source, seen)
+    _count(target_batches(connections, table, (condition,)), wanted, table, None, target, seen)
+    looks = []
+    for key, digest in zip(order.keys, wanted.tolist(), strict=True):
+        sides = [((seen[digest], side[digest]),) if side[digest] else () for side in (source, target)]
+        looks.append(KeyLook(key, sides[0], sides[1]))
+    return looks
+
+
+def _count(
+    batches: Iterable[pa.RecordBatch],
+    wanted: np.ndarray,
+    table: ComparedTable,
+    shard: int | None,
+    counted: Counter[int],
+    seen: dict[int, SeenRow],
+) -> None:
+    for batch in batches:
+        hashes = row_hashes(batch)
+        these = np.isin(hashes, wanted)
+        if these.any():
+            found = batch.filter(pa.array(these))
+            for row in _seen(found, table, shard, [""] * len(found)):
+                counted[row.digest] += 1
+                seen.setdefault(row.digest, row)

@@ -1,0 +1,137 @@
+"""Rows of either side as batches in one form: columns of the target, in its order, with canonical values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import MySQLdb
+import numpy as np
+import pyarrow as pa
+
+from unshard.compare.executor.canonical import canonical
+from unshard.compare.tables import ComparedShard, ComparedTable
+from unshard.dump.read import read_rows
+from unshard.errors import UnshardError
+from unshard.kernels.literals import hash_of, render
+from unshard.mysql.connection import READ_SECONDS, Endpoint, Side, connect, server_error
+from unshard.source.snapshot import ask, open_reader, start_snapshot
+from unshard.transform.column_mapping import apply_mapping
+from unshard.transform.extract import append_constants
+
+ATTEMPTS = 5
+"""How often a task is tried in all where a connection is lost; with its pauses that is some seconds."""
+
+_TIMES = (
+    "max_statement_time",
+    "max_execution_time",
+    "idle_transaction_timeout",
+    "tidb_idle_transaction_timeout",
+)
+"""What would end a reader, by server: statements that take long, and a snapshot that rests while the source is read."""
+
+_UNKNOWN_VARIABLE = 1193
+_CLOSED = "SET @@session.sql_mode = '', @@session.time_zone = '+00:00'"
+
+
+@dataclass(slots=True)
+class SideConnections:
+    """The connections of one task, one to each server, each with one view of its rows until the task ends."""
+
+    _open: dict[tuple[Side, Endpoint], Any] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def get(self, endpoint: Endpoint, side: Side) -> Any:
+        """A connection that gives bytes. Raises SourceError, TargetError."""
+        found = self._open.get((side, endpoint))
+        if found is None:
+            try:
+                found = open_reader(endpoint, text=False) if side == "source" else open_target_reader(endpoint)
+                self._stack.callback(found.close)
+                start_snapshot(found)
+            except MySQLdb.Error as error:
+                raise server_error(error, endpoint, side, "opening a snapshot") from error
+            self._open[side, endpoint] = found
+        return found
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._open.clear()
+        self._stack.close()
+
+
+def open_target_reader(endpoint: Endpoint) -> Any:
+    """A connection to the target that reads rows as a source's reader does: UTC, no padding, repeatable reads."""
+    connection = connect(endpoint, "target", text=False, patience_seconds=READ_SECONDS)
+    ask(connection, _CLOSED)
+    ask(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    for name in _TIMES:
+        try:
+            ask(connection, f"SET @@session.{name} = 0")
+        except MySQLdb.Error as error:
+            if error.args[0] != _UNKNOWN_VARIABLE:
+                raise
+    return connection
+
+
+def shard_batches(
+    connections: SideConnections, table: ComparedTable, shard: ComparedShard, conditions: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a source table as the target should hold them. Raises what mapping and reading raise."""
+    connection = connections.get(shard.endpoint, "source")
+    try:
+        for batch in read_rows(connection, shard.read, conditions):
+            yield as_target(batch, table, shard)
+    except MySQLdb.Error as error:
+        raise server_error(error, shard.endpoint, "source", "reading a table").at(
+            source=shard.source, table=str(shard.table.name)
+        ) from error
+    except UnshardError as error:
+        raise error.at(source=shard.source, table=str(shard.table.name)) from None
+
+
+def as_target(batch: pa.RecordBatch, table: ComparedTable, shard: ComparedShard) -> pa.RecordBatch:
+    """Rows of a source table, with at least its `read` columns, as the target should hold them."""
+    if shard.mapping is not None:
+        batch = apply_mapping(batch, shard.mapping)
+    return _in_form(append_constants(batch, shard.constants), table)
+
+
+def target_batches(
+    connections: SideConnections, table: ComparedTable, conditions: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the target. Raises TargetError, DumpError."""
+    connection = connections.get(table.endpoint, "target")
+    try:
+        for batch in read_rows(connection, table.read, conditions):
+            yield _in_form(batch, table)
+    except MySQLdb.Error as error:
+        raise server_error(error, table.endpoint, "target", "reading a table").at(table=str(table.name)) from error
+    except UnshardError as error:
+        raise error.at(table=str(table.name)) from None
+
+
+def _in_form(batch: pa.RecordBatch, table: ComparedTable) -> pa.RecordBatch:
+    names = [name.lower() for name in batch.schema.names]
+    arrays = [canonical(batch.column(names.index(c.name.lower())), c.form) for c in table.columns]
+    return pa.RecordBatch.from_arrays(arrays, [column.name for column in table.columns])
+
+
+def row_hashes(batch: pa.RecordBatch, names: Sequence[str] | None = None) -> np.ndarray:
+    """A 64-bit hash of each row, or of these columns of it. Quotes and escapes keep values and NULL apart."""
+    arrays = batch.columns if names is None else [batch.column(name) for name in names]
+    if not arrays:
+        return np.zeros(len(batch), dtype=np.uint64)
+    found: np.ndarray = hash_of(render(list(arrays), [b"("] + [b","] * (len(arrays) - 1), b")"))
+    return found
+
+
+def key_literals(batch: pa.RecordBatch, table: ComparedTable) -> list[tuple[str, ...]]:
+    """The key of each row as SQL literals. A Python object for each: for rows that differ."""
+    columns = []
+    for name in table.key:
+        bare = [table.read.column(name).type == "decimal"]
+        columns.append([text.decode() for text in render([batch.column(name)], [b""], b"", bare).to_pylist()])
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,311 @@
+"""What is compared: found out on both ends before the first row is read. What can't be compared is told, and left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import MySQLdb
+
+from unshard.compare.executor.canonical import form_of, members_known
+from unshard.compare.executor.checksum import server_side
+from unshard.compare.ranges import in_order, is_text_mapped
+from unshard.compare.sides import SourceSide, TableWish
+from unshard.compare.tables import ComparedColumn, ComparedShard, ComparedTable
+from unshard.dump.plan import list_tables
+from unshard.dump.read import dumped_columns
+from unshard.errors import CompareError, UnshardError, Where
+from unshard.model.shape import without_made_up_key
+from unshard.model.table import Column, Table, TableName, quote_name
+from unshard.mysql.connection import Endpoint, rows, server_error, session
+from unshard.mysql.structure import read_table, without_hashes
+from unshard.mysql.tidb import is_tidb
+from unshard.mysql.types import BYTES, CHARACTERS, GEOMETRIES, MEMBERS
+from unshard.transform.column_mapping import ID_LIMIT
+from unshard.transform.extract import constants
+
+NO_TABLE = "COMPARE-001"
+_NO_KEY = frozenset({"float", "double", "json", "bit", "vector"}) | GEOMETRIES | (BYTES - {"binary", "varbinary"})
+_ROWS = "SELECT COALESCE(TABLE_ROWS, 0) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFault:
+    """What of a table can't be compared, or differs already. `table` is the target's; None: all tables."""
+
+    table: TableName | None
+    error: UnshardError
+    different: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonPlan:
+    """Tables to compare, and what is in the way of others. A table with a fault may still be among `tables`."""
+
+    tables: tuple[ComparedTable, ...]
+    faults: tuple[PlanFault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    side: SourceSide
+    table: Table
+    rows: int
+
+
+@dataclass(slots=True)
+class _Listing:
+    """Source tables by the target table that they go to; what was in the way."""
+
+    groups: dict[TableName, list[_Found]] = field(default_factory=dict)
+    faults: list[PlanFault] = field(default_factory=list)
+    broken: set[TableName] = field(default_factory=set)
+    all_broken: bool = False
+
+
+def plan_comparison(
+    sides: Sequence[SourceSide],
+    target: Endpoint,
+    recorded: Mapping[str, frozenset[TableName] | None],
+    wanted: Callable[[TableName], bool],
+    wish_for: Callable[[TableName], TableWish],
+) -> ComparisonPlan:
+    """Ask both ends. `recorded` are the tables of each source that the task's checkpoint has; None: it has none.
+
+    Raises TargetError where the target can't be asked, CompareError COMPARE-007 where no table is left at all.
+    """
+    listing = _Listing()
+    for side in sides:
+        _list_source(side, recorded.get(side.source), listing)
+    made: list[ComparedTable] = []
+    notes: list[str] = []
+    with session(target, "target") as connection:
+        for name in sorted(name for name in listing.groups if wanted(name)):
+            if listing.all_broken or name in listing.broken:
+                continue
+            try:
+                maker = _Maker(connection, target, name, wish_for(name), listing.groups[name])
+                made.append(maker.make())
+            except UnshardError as error:
+                absent = error.code == NO_TABLE
+                listing.faults.append(PlanFault(name, error, absent))
+            else:
+                listing.faults += maker.faults
+                notes += maker.notes
+    faults = [fault for fault in listing.faults if fault.table is None or wanted(fault.table)]
+    if not made and not faults:
+        raise CompareError("COMPARE-007")
+    return ComparisonPlan(tuple(made), tuple(faults), tuple(notes))
+
+
+def _list_source(side: SourceSide, recorded: frozenset[TableName] | None, listing: _Listing) -> None:
+    try:
+        if side.follows and recorded is None:
+            raise CompareError("COMPARE-006", Where(side.source))
+        with session(side.endpoint, "source") as connection:
+            listed = list_tables(connection, side.takes)
+            for one in listed:
+                _list_table(side, connection, one.name, one.rows, listing)
+    except UnshardError as error:
+        listing.faults.append(PlanFault(None, error.at(source=side.source)))
+        _break(side, recorded, listing)
+        return
+    unseen = (recorded or frozenset()) - {one.name for one in listed}
+    for name in sorted(unseen):
+        if side.takes(name):
+            routed = side.route(name)
+            listing.broken.add(routed)
+            listing.faults.append(PlanFault(routed, CompareError("COMPARE-005", Where(side.source, str(name)))))
+
+
+def _list_table(side: SourceSide, connection: Any, name: TableName, count: int, listing: _Listing) -> None:
+    try:
+        table = read_table(connection, name)
+        if table is not None:
+            lean = replace(without_hashes(table), create_sql="")  # it goes to every task, of a merged table many times
+            listing.groups.setdefault(side.route(name), []).append(_Found(side, lean, count))
+    except MySQLdb.Error as error:
+        listing.broken.add(side.route(name))
+        told = server_error(error, side.endpoint, "source").at(source=side.source, table=str(name))
+        listing.faults.append(PlanFault(side.route(name), told))
+
+
+def _break(side: SourceSide, recorded: frozenset[TableName] | None, listing: _Listing) -> None:
+    """A source that could not be read may hold rows of the tables that it has on record; of any, without a record."""
+    if recorded is None:
+        listing.all_broken = True
+        return
+    for name in {side.route(name) for name in recorded if side.takes(name)}:
+        listing.broken.add(name)
+        error = CompareError("COMPARE-004", Where(side.source, str(name)), values={"source": side.source})
+        listing.faults.append(PlanFault(name, error))
+
+
+@dataclass(slots=True)
+class _Maker:
+    """One target table while its comparison is planned."""
+
+    connection: Any
+    endpoint: Endpoint
+    name: TableName
+    wish: TableWish
+    found: Sequence[_Found]
+    faults: list[PlanFault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def make(self) -> ComparedTable:
+        there = read_table(self.connection, self.name)
+        if there is None:
+            where = Where(self.found[0].side.source, str(self.found[0].table.name))
+            raise CompareError(NO_TABLE, where, values={"target": str(self.name)})
+        tidb = is_tidb(self.connection)
+        target = without_made_up_key(without_hashes(there), self.found[0].table)
+        if tidb:
+            target = replace(target, columns=tuple(map(_as_tidb_sends, target.columns)))
+        shards = [self._shard(one, target) for one in self.found]
+        columns = tuple(self._columns(target, shards))
+        names = [column.name for column in columns]
+        key = self._key(target, names)
+        if self.wish.condition and any(shard.mapping for shard in shards):
+            raise CompareError("COMPARE-009", Where(table=str(self.name)))
+        ((estimate,),) = rows(self.connection, _ROWS, (self.name.schema, self.name.table))
+        table = ComparedTable(
+            self.name,
+            self.endpoint,
+            replace(_only(target, names), create_sql=""),
+            tidb,
+            columns,
+            key,
+            tuple(self._range_key(target, key, shards)),
+            tuple(_narrowed(shard, names) for shard in shards),
+            self.wish.condition,
+            max(int(estimate), sum(one.rows for one in self.found)),
+        )
+        for shard in shards:
+            _refuse_ids(shard)
+        return table
+
+    def _shard(self, one: _Found, target: Table) -> ComparedShard:
+        side, table = one.side, one.table
+        where = Where(side.source, str(table.name))
+        try:
+            added = constants(side.extracted(table.name), table, self.name, target, where)
+            mapping = side.mapping_for(table.name)
+            settled = mapping.settled(table, target) if mapping is not None else None
+            filters = side.filters_for(table)
+        except UnshardError as error:
+            raise error.at(source=side.source, table=str(table.name)) from None
+        return ComparedShard(side.source, side.endpoint, table, table, settled, added, side.where, filters)
+
+    def _columns(self, target: Table, shards: Sequence[ComparedShard]) -> Iterator[ComparedColumn]:
+        """The columns that all sides have. What only one side has is told."""
+        ignored = self.wish.ignored
+        known = {column.name.lower() for column in target.columns}
+        for shard in shards:
+            for column in dumped_columns(shard.table):
+                if column.name.lower() not in known | ignored and not column.period:
+                    values = {"column": column.name, "target": str(self.name)}
+                    self._fault(CompareError("COMPARE-002", _place(shard), values=values), different=True)
+        for column in target.columns:
+            sources = [_source_column(shard, column.name) for shard in shards]
+            if column.name.lower() in ignored or (column.generated and not any(sources)):
+                continue
+            lacking = [shard for shard, one in zip(shards, sources, strict=True) if one is None]
+            if column.generated:
+                values = {"column": column.name, "here": "a plain column", "there": "a generated one"}
+                self._fault(CompareError("COMPARE-003", _place(shards[0]), values=values))
+            elif len(lacking) == len(shards):
+                self.notes.append(f"{self.name}: column {column.name} is only in the target, and is not compared")
+            elif lacking:
+                values = {"column": column.name, "here": "missing", "there": column.definition}
+                self._fault(CompareError("COMPARE-003", _place(lacking[0]), values=values))
+            else:
+                compared = self._column(column, [one for one in sources if one is not None], shards)
+                if compared is not None:
+                    yield compared
+
+    def _column(
+        self, column: Column, sources: Sequence[Column], shards: Sequence[ComparedShard]
+    ) -> ComparedColumn | None:
+        every = [column, *sources]
+        form = form_of(every)
+        if form is None or not members_known(every):
+            other = next(one for one in [*sources, column] if form_of([column, one]) is None or one is column)
+            place = _place(shards[sources.index(other)]) if other in sources else _place(shards[0])
+            values = {"column": column.name, "here": other.definition, "there": column.definition}
+            self._fault(CompareError("COMPARE-003", place, values=values))
+            return None
+        return ComparedColumn(column.name, form, server_side(every))
+
+    def _key(self, target: Table, names: Sequence[str]) -> tuple[str, ...]:
+        """The first key of the target whose columns are all compared and never NULL; none: a multiset."""
+        there = {name.lower() for name in names}
+        for index in sorted(target.unique_keys, key=lambda index: (not index.primary, index.name)):
+            parts = [column for column in target.columns if column.name in index.columns]
+            whole = len(parts) == len(index.columns) and not any(index.prefixes)
+            if whole and all(_names_rows(column) and column.name.lower() in there for column in parts):
+                return index.columns
+        return ()
+
+    def _range_key(self, target: Table, key: Sequence[str], shards: Sequence[ComparedShard]) -> Iterator[str]:
+        for name in key:
+            column = target.column(name)
+            sources = [one for shard in shards if (one := _source_column(shard, name)) is not None]
+            # a NULL would be in no range
+            if any(one.nullable for one in (column, *sources)) or not in_order(column, sources):
+                return
+            if any(is_text_mapped(shard, name) for shard in shards):
+                return
+            yield name
+
+    def _fault(self, error: UnshardError, *, different: bool = False) -> None:
+        self.faults.append(PlanFault(self.name, error, different))
+
+
+def _place(shard: ComparedShard) -> Where:
+    return Where(shard.source, str(shard.table.name))
+
+
+def _names_rows(column: Column) -> bool:
+    return not column.nullable and column.type not in _NO_KEY
+
+
+def _as_tidb_sends(column: Column) -> Column:
+    """The column with the character set of the connection, in which TiDB sends all text; but for bytes."""
+    text = (column.type in CHARACTERS or column.type in MEMBERS) and column.charset != "binary"
+    return replace(column, charset="utf8mb4") if text else column
+
+
+def _source_column(shard: ComparedShard, name: str) -> Column | None:
+    """The column of the source that the values of that target column come from."""
+    own = (column for column in dumped_columns(shard.table) if not column.period)
+    added = (one.column for one in shard.constants)
+    return next((column for column in (*own, *added) if column.name.lower() == name.lower()), None)
+
+
+def _only(table: Table, names: Sequence[str]) -> Table:
+    wanted = {name.lower() for name in names}
+    return replace(table, columns=tuple(column for column in table.columns if column.name.lower() in wanted))
+
+
+def _narrowed(shard: ComparedShard, names: Sequence[str]) -> ComparedShard:
+    """The shard with the columns to read: those that are compared, and the one that a mapping takes values of."""
+    more = (shard.mapping.source_column, shard.mapping.target_column) if shard.mapping is not None else ()
+    readable = replace(shard.table, columns=tuple(c for c in dumped_columns(shard.table) if not c.period))
+    return replace(shard, read=_only(readable, [*names, *more]))
+
+
+def _refuse_ids(shard: ComparedShard) -> None:
+    """Raise CompareError COMPARE-011 where an id of the source is none that `partition id` takes."""
+    mapping = shard.mapping
+    if mapping is None or mapping.of_text:
+        return
+    name = quote_name(mapping.source_column)
+    beyond = f"SELECT {name} FROM {shard.table.name.quoted} WHERE {name} < 0 OR {name} > {ID_LIMIT} LIMIT 1"
+    with session(shard.endpoint, "source") as connection:
+        found = rows(connection, beyond)
+    if found:
+        values = {"column": mapping.source_column, "rule": mapping.rule, "value": found[0][0]}
+        raise CompareError("COMPARE-011", _place(shard), values=values)

@@ -1,0 +1,133 @@
+"""The file that a comparison goes on from: a line of JSON for each range that was compared, behind one for the plan.
+
+A line that was cut off by the end of the process counts as not written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from unshard.compare.chunks import CutChunk
+from unshard.compare.executor.chunk import ChunkFinding
+from unshard.compare.ranges import Bound, KeyRange
+from unshard.compare.tables import ComparedTable
+from unshard.errors import CompareError, Where
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierChunk:
+    """A range that an earlier process has compared."""
+
+    table: str
+    part: KeyRange
+    finding: ChunkFinding
+
+
+@dataclass(slots=True)
+class ProgressFile:
+    """Ranges in the order in which they were compared. A context: closed at the end. No path: nothing is kept."""
+
+    path: Path | None
+    fingerprint: str
+    earlier: list[EarlierChunk] = field(default_factory=list)
+    _sink: TextIO | None = None
+
+    def __enter__(self) -> ProgressFile:
+        """Read what is there and go on behind it. Raises CompareError COMPARE-008 for another comparison's file."""
+        if self.path is None:
+            return self
+        kept = self._read()
+        head = {"version": _VERSION, "comparison": self.fingerprint}
+        lines = [json.dumps(head), *(json.dumps(_form(one)) for one in kept)]
+        self.earlier = kept
+        try:
+            self.path.write_text("".join(f"{line}\n" for line in lines))
+            self._sink = self.path.open("a")
+        except OSError as error:
+            raise self._refused(f"it can't be written: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._sink is not None:
+            self._sink.close()
+
+    def add(self, chunk: CutChunk, finding: ChunkFinding) -> None:
+        """Write a range down; it is on disk when this returns."""
+        if self._sink is not None:
+            self._sink.write(json.dumps(_form(EarlierChunk(str(chunk.table.name), chunk.part, finding))) + "\n")
+            self._sink.flush()
+
+    def remove(self) -> None:
+        """Forget it all: the comparison is finished."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _read(self) -> list[EarlierChunk]:
+        assert self.path is not None
+        try:
+            lines = self.path.read_text().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise self._refused(str(error)) from None
+        whole = [line for line in lines if line.endswith("\n")]
+        if not whole:
+            return []
+        try:
+            head, *forms = map(json.loads, whole)
+            if head["version"] != _VERSION or head["comparison"] != self.fingerprint:
+                raise self._refused("of other tables, structures, rules or ranges")
+            return [_of(form) for form in forms]
+        except (ValueError, KeyError, TypeError):
+            raise self._refused("it is no such file") from None
+
+    def _refused(self, fault: str) -> CompareError:
+        return CompareError("COMPARE-008", Where(file=str(self.path)), values={"file": self.path, "fault": fault})
+
+
+def fingerprint_of(tables: Sequence[ComparedTable], **settings: Any) -> str:
+    """A digest of what is compared: another one means other ranges, or other rows in them."""
+    described = [
+        {
+            "table": str(table.name),
+            "columns": [[c.name, c.form.kind, c.form.trimmed] for c in table.columns],
+            "key": [table.key, table.range_key],
+            "condition": table.condition,
+            "shards": [
+                [
+                    shard.name,
+                    shard.endpoint.host,
+                    shard.endpoint.port,
+                    shard.where,
+                    list(shard.mapping.mark) if shard.mapping is not None else None,
+                    [[one.column.name, str(one.value)] for one in shard.constants],
+                    [column.to_dict() for column in shard.read.columns],
+                ]
+                for shard in table.shards
+            ],
+            "target": [table.endpoint.host, table.endpoint.port, [c.to_dict() for c in table.read.columns]],
+        }
+        for table in tables
+    ]
+    text = json.dumps([described, settings], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _form(one: EarlierChunk) -> dict[str, Any]:
+    return {"table": one.table, "lower": one.part.lower, "upper": one.part.upper, "finding": one.finding.to_dict()}
+
+
+def _of(form: dict[str, Any]) -> EarlierChunk:
+    part = KeyRange(_bound(form["lower"]), _bound(form["upper"]))
+    return EarlierChunk(form["table"], part, ChunkFinding.from_dict(form["finding"]))
+
+
+def _bound(form: list[str] | None) -> Bound | None:
+    return None if form is None else tuple(form)

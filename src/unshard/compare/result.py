@@ -1,0 +1,181 @@
+"""What a comparison has found: differences by key, a verdict for each table, and one for all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from unshard.compare.tables import ComparedTable
+from unshard.errors import UnshardError
+from unshard.model.table import TableName
+
+
+class RowClass(StrEnum):
+    """What a row that differs is.
+
+    MISSING in the target; EXTRA there, with no source row; CHANGED; COLLISION: two source rows have one key of the
+    target; IN_FLIGHT: it kept changing, or its changes did not arrive in time; UNCLEAR: a rule of the task may have
+    made the difference. The last two are no differences, and no equality either.
+    """
+
+    MISSING = "missing"
+    EXTRA = "extra"
+    CHANGED = "changed"
+    COLLISION = "collision"
+    IN_FLIGHT = "in flight"
+    UNCLEAR = "unclear"
+
+
+DIFFERENT = frozenset({RowClass.MISSING, RowClass.EXTRA, RowClass.CHANGED, RowClass.COLLISION})
+
+
+class CompareVerdict(StrEnum):
+    """EQUAL: every row was compared, and is equal. UNKNOWN: none is known to differ, and not all is known."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+EXIT_CODES = {CompareVerdict.EQUAL: 0, CompareVerdict.DIFFERENT: 1, CompareVerdict.UNKNOWN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifference:
+    """One key that differs. `source` are rows as they should be in the target, with the source table of each.
+
+    `columns` differ. `times` is how often the row is there on either side, for a table without a key. `rule` is what
+    may have made an UNCLEAR one.
+    """
+
+    kind: RowClass
+    key: str
+    source: tuple[tuple[str, dict[str, str | None]], ...] = ()
+    target: dict[str, str | None] | None = None
+    columns: tuple[str, ...] = ()
+    times: tuple[int, int] = (1, 1)
+    rule: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        form: dict[str, Any] = {"class": self.kind.value, "key": self.key, "columns": list(self.columns)}
+        form["source"] = [{"table": name, "row": row} for name, row in self.source]
+        form["target"] = self.target
+        if self.times != (1, 1):
+            form["times"] = {"source": self.times[0], "target": self.times[1]}
+        return {**form, "rule": self.rule} if self.rule else form
+
+
+@dataclass(slots=True)
+class TableOutcome:
+    """One target table. `beyond` are rows that differ at the first look, and were too many to look at again.
+
+    `spelled`: keys that are spelled otherwise and equal for the target. `left_out`: rows that the task's rules leave
+    out. Neither is a difference. `skipped` are ranges that a sample leaves out.
+    """
+
+    name: TableName
+    sources: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    source_rows: int = 0
+    target_rows: int = 0
+    chunks: int = 0
+    skipped: int = 0
+    classes: Counter[RowClass] = field(default_factory=Counter)
+    differences: list[RowDifference] = field(default_factory=list)
+    beyond: int = 0
+    spelled: int = 0
+    left_out: int = 0
+    errors: list[UnshardError] = field(default_factory=list)
+    structure_differs: bool = False
+    complete: bool = False
+
+    @classmethod
+    def of(cls, table: ComparedTable) -> TableOutcome:
+        return cls(table.name, tuple(shard.name for shard in table.shards), table.key)
+
+    @property
+    def verdict(self) -> CompareVerdict:
+        if self.structure_differs or any(self.classes[kind] for kind in DIFFERENT):
+            return CompareVerdict.DIFFERENT
+        open_rows = self.classes[RowClass.IN_FLIGHT] + self.classes[RowClass.UNCLEAR] + self.beyond
+        return CompareVerdict.UNKNOWN if self.errors or open_rows or not self.complete else CompareVerdict.EQUAL
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "table": str(self.name),
+            "verdict": self.verdict.value,
+            "sources": list(self.sources),
+            "key": list(self.key),
+            "source_rows": self.source_rows,
+            "target_rows": self.target_rows,
+            "chunks": self.chunks,
+            "chunks_left_out_by_sample": self.skipped,
+            "counts": {kind.value: self.classes[kind] for kind in RowClass},
+            "not_looked_at_again": self.beyond,
+            "keys_spelled_otherwise": self.spelled,
+            "left_out_by_rules": self.left_out,
+            "differences": [one.to_dict() for one in self.differences],
+            "errors": [_error_form(error) for error in self.errors],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where a source's binlog ended before the first and after the last read, and how far the target was then."""
+
+    source: str
+    begin: str
+    end: str
+    applied: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form. `exact`: nothing was written meanwhile, and all was in the target."""
+        exact = bool(self.begin) and self.begin == self.end == self.applied
+        form = {"source": self.source, "begin": self.begin, "end": self.end, "applied": self.applied}
+        return {**form, "exact": exact}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOutcome:
+    """All tables, and what concerns no single one."""
+
+    tables: tuple[TableOutcome, ...]
+    errors: tuple[UnshardError, ...] = ()
+    places: tuple[SourcePlace, ...] = ()
+    notes: tuple[str, ...] = ()
+    sample: int = 100
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> CompareVerdict:
+        verdicts = {table.verdict for table in self.tables}
+        if CompareVerdict.DIFFERENT in verdicts:
+            return CompareVerdict.DIFFERENT
+        known = bool(self.tables) and not self.errors and CompareVerdict.UNKNOWN not in verdicts
+        return CompareVerdict.EQUAL if known else CompareVerdict.UNKNOWN
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.verdict]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: what `--json` prints."""
+        return {
+            "verdict": self.verdict.value,
+            "exit_code": self.exit_code,
+            "sample_percent": self.sample,
+            "seconds": round(self.seconds, 1),
+            "sources": [place.to_dict() for place in self.places],
+            "tables": [table.to_dict() for table in self.tables],
+            "errors": [_error_form(error) for error in self.errors],
+            "notes": list(self.notes),
+        }
+
+
+def _error_form(error: UnshardError) -> dict[str, Any]:
+    where = {name: value for name, value in error.where.to_dict().items() if value}
+    return {"code": error.code, "message": error.message, "why": error.cause, "what_to_do": error.hint, **where}

@@ -1,0 +1,93 @@
+"""The sources of a comparison, and what its user asks of tables: of a task's files, or of another tool's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from unshard.config.subtask import SubtaskConfig
+from unshard.errors import UnshardError
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint
+from unshard.mysql.endpoint import to_endpoint
+from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.event_filter import RowFilter
+from unshard.transform.expressions.filter import ExpressionFilters
+from unshard.transform.extract import Extracted
+from unshard.transform.source_rules import SourceRules
+from unshard.transform.taken import taken
+
+Clock = Callable[[Endpoint, str], str | None]
+"""What a local time of a source is in UTC."""
+
+
+def _no_mapping(name: TableName) -> ColumnMapping | None:
+    del name
+    return None
+
+
+def _nothing_extracted(name: TableName) -> tuple[Extracted, ...]:
+    del name
+    return ()
+
+
+def _no_filters(table: Table) -> tuple[RowFilter, ...]:
+    del table
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSide:
+    """A source: where it is, and its rules as functions of a source table's name.
+
+    `where` is SQL that the copy was limited by. `follows`: its changes go on to the target, which records how far.
+    """
+
+    source: str
+    endpoint: Endpoint
+    takes: Callable[[TableName], bool]
+    route: Callable[[TableName], TableName]
+    mapping_for: Callable[[TableName], ColumnMapping | None] = _no_mapping
+    extracted: Callable[[TableName], tuple[Extracted, ...]] = _nothing_extracted
+    filters_for: Callable[[Table], tuple[RowFilter, ...]] = _no_filters
+    where: str = ""
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableWish:
+    """What is asked of one target table: SQL for both sides, and columns to leave out, in lower case."""
+
+    condition: str = ""
+    ignored: frozenset[str] = field(default_factory=frozenset)
+
+
+def sides_of(configs: tuple[SubtaskConfig, ...], clock: Clock) -> tuple[SourceSide, ...]:
+    """The sources of a task. Raises ConfigError for an expression filter that is refused, or a password."""
+    return tuple(_side(config, clock) for config in configs)
+
+
+def _side(config: SubtaskConfig, clock: Clock) -> SourceSide:
+    rules = SourceRules.of(config)
+    endpoint = to_endpoint(config.source.database)
+    follows = config.mode in ("incremental", "all")
+    try:
+        expressions = ExpressionFilters(config.expression_filters, config.case_sensitive, partial(clock, endpoint))
+    except UnshardError as error:
+        raise error.at(source=config.source_id) from None
+
+    def filters_for(table: Table) -> tuple[RowFilter, ...]:
+        return (*rules.events.row_filters(table.name), *expressions.of_table(table)) if follows else ()
+
+    return SourceSide(
+        config.source_id,
+        endpoint,
+        taken(config),
+        rules.router.route,
+        rules.mapper.mapping_for,
+        partial(rules.router.extracted, source=config.source_id),
+        filters_for,
+        config.dumper.where if config.mode in ("full", "all", "dump") else "",
+        follows,
+    )

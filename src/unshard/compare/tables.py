@@ -1,0 +1,68 @@
+"""What is compared with what: a target table, its key and columns, and the source tables whose rows it should hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unshard.compare.executor.canonical import ValueForm
+from unshard.model.table import Table, TableName
+from unshard.mysql.connection import Endpoint
+from unshard.transform.column_mapping import ColumnMapping
+from unshard.transform.event_filter import RowFilter
+from unshard.transform.extract import Constant
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedColumn:
+    """A column of the target. `server_side`: all servers print its values alike, so they may sum them up."""
+
+    name: str
+    form: ValueForm
+    server_side: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedShard:
+    """One source table. `read` has the columns that are read to compare, `table` all of them.
+
+    `where` is what the copy was told to leave out all else by, as SQL on the source.
+    """
+
+    source: str
+    endpoint: Endpoint
+    table: Table
+    read: Table
+    mapping: ColumnMapping | None = None
+    constants: tuple[Constant, ...] = ()
+    where: str = ""
+    filters: tuple[RowFilter, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.source}: {self.table.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """One target table with all source tables that are merged into it.
+
+    `key` are columns that name a row; none: rows are compared as a multiset. `range_key` are the leading columns of it
+    by whose order both sides are cut into the same ranges. `condition` is a filter on both sides (`--where`).
+    """
+
+    name: TableName
+    endpoint: Endpoint
+    read: Table
+    tidb: bool
+    columns: tuple[ComparedColumn, ...]
+    key: tuple[str, ...]
+    range_key: tuple[str, ...]
+    shards: tuple[ComparedShard, ...]
+    condition: str = ""
+    rows_estimate: int = 0
+
+    @property
+    def server_side(self) -> bool:
+        """Whether both ends can sum up their rows themselves, in the same form."""
+        plain = all(shard.mapping is None and not shard.constants for shard in self.shards)
+        return plain and all(column.server_side for column in self.columns)

@@ -1,0 +1,148 @@
+"""`unshard compare` of tables whose task leaves out changes, and of rows that never rest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from comparisons import compared, kinds, only_table
+from task_runs import TaskFiles, TaskRun
+from unshard.cli.compare import CompareWish
+from unshard.compare.result import RowClass
+from unshard.testing.servers import MariadbServer, ThrowawayServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+@pytest.fixture
+def files(source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path) -> TaskFiles:
+    source_server.run(
+        f"CREATE DATABASE {schema}",
+        f"CREATE TABLE {schema}.t (id INT PRIMARY KEY, v INT)",
+        f"INSERT INTO {schema}.t SELECT seq, seq FROM mysql.seq_1_to_50",
+    )
+    return TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,))
+
+
+def with_filter(files: TaskFiles, section: str, rule: dict[str, Any], names: str) -> TaskFiles:
+    return replace(files, keys={section: {"own": rule}}, instance={names: ["own"]}).write()
+
+
+def test_deletes_that_an_event_filter_leaves_out_can_not_be_judged(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    rule = {"schema-pattern": schema, "table-pattern": "*", "events": ["delete"], "action": "Ignore"}
+    files = with_filter(files, "filters", rule, "filter-rules")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        assert compared(files, spark).exit_code == 0
+        source_server.run(f"DELETE FROM {schema}.t WHERE id = 7")
+        run.catch_up()
+        found = compared(files, spark)
+        table = only_table(found)
+        assert (found.exit_code, kinds(table)) == (2, {"id=7": "unclear"})
+        assert table.differences[0].rule == "filters.own"
+        target_server.run(f"DELETE FROM {schema}.t WHERE id = 8")
+        table = only_table(compared(files, spark))
+        assert kinds(table) == {"id=7": "unclear", "id=8": "missing"}
+
+
+def test_rows_that_an_expression_filter_leaves_out_are_no_difference(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    rule = {"schema": schema, "table": "t", "insert-value-expr": "v > 1000"}
+    files = with_filter(files, "expression-filter", rule, "expression-filters")
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        source_server.run(f"INSERT INTO {schema}.t VALUES (100, 1001), (101, 999)")
+        run.catch_up()
+        found = compared(files, spark)
+        assert (found.exit_code, only_table(found).left_out) == (0, 1)
+        target_server.run(f"UPDATE {schema}.t SET v = 0 WHERE id = 101")
+        assert kinds(only_table(compared(files, spark))) == {"id=101": "changed"}
+
+
+@contextmanager
+def flipped(server: ThrowawayServer, statement: str) -> Iterator[None]:
+    """The statement is run again and again meanwhile, with another number each time: 0, 1, 0, 1."""
+    ended = threading.Event()
+
+    def flip() -> None:
+        connection = server.connection()
+        number = 0
+        with connection.cursor() as cursor:
+            while not ended.wait(0.02):
+                number = 1 - number
+                cursor.execute(statement, (number,))
+        connection.close()
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_row_that_goes_to_and_fro_is_never_told_as_different(
+    files: TaskFiles, source_server: MariadbServer, target_server: ThrowawayServer, schema: str, spark: SparkSession
+) -> None:
+    files.write()
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        target_server.run(f"DELETE FROM {schema}.t WHERE id = 50")
+        with flipped(source_server, f"UPDATE {schema}.t SET v = %s WHERE id = 3"):
+            for _ in range(2):
+                table = only_table(compared(files, spark, patience_seconds=40.0))
+                assert table.classes[RowClass.MISSING] == 1, table.to_dict()
+                assert set(kinds(table)) <= {"id=50", "id=3"}
+                assert kinds(table).get("id=3", "in flight") == "in flight"
+
+
+def test_what_the_task_has_not_applied_yet_is_in_flight(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    with TaskRun(files.write(), spark) as run:
+        run.catch_up()
+    source_server.run(f"UPDATE {schema}.t SET v = 0 WHERE id = 3")
+    found = compared(files, spark, patience_seconds=2.0)
+    assert (found.exit_code, kinds(only_table(found))) == (2, {"id=3": "in flight"})
+    source_server.run(f"ALTER TABLE {schema}.t ADD x INT", f"CREATE TABLE {schema}.u (id INT PRIMARY KEY)")
+    found = compared(files, spark, patience_seconds=2.0)
+    errors = {table.name.table: [error.code for error in table.errors] for table in found.tables}
+    assert (found.exit_code, errors) == (2, {"t": ["COMPARE-002"], "u": ["COMPARE-001"]})
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+        assert compared(files, spark).exit_code == 0
+
+
+def test_a_table_that_the_account_no_longer_sees_and_a_source_that_has_gone(
+    files: TaskFiles, source_server: MariadbServer, schema: str, spark: SparkSession
+) -> None:
+    with TaskRun(files.write(), spark) as run:
+        run.catch_up()
+    user = f"reader_{schema}"
+    source_server.run(
+        f"CREATE USER {user}@'127.0.0.1'",
+        f"GRANT BINLOG MONITOR ON *.* TO {user}@'127.0.0.1'",
+        f"CREATE TABLE {schema}.other (id INT PRIMARY KEY)",
+        f"GRANT SELECT ON {schema}.other TO {user}@'127.0.0.1'",
+    )
+    path = files.source_paths[0]
+    text = path.read_text()
+    path.write_text(text.replace("user: root", f"user: {user}"))
+    found = compared(files, spark, CompareWish(tables=("*.t",)))
+    assert (found.exit_code, [error.code for error in only_table(found).errors]) == (2, ["COMPARE-005"])
+    path.write_text(text.replace(f"port: {source_server.port}", "port: 1"))
+    found = compared(files, spark)
+    assert found.exit_code == 2
+    assert [error.code for error in (*found.errors, *only_table(found).errors)] == ["SOURCE-001", "COMPARE-004"]
+    source_server.run(f"DROP USER {user}@'127.0.0.1'")
