@@ -139,4 +139,9 @@ SHARD: dict[str, CatalogueEntry] = {
         " create it with the structure of {target}: it then needs the statements that wait like all others. Leave this"
         " CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
+    "SHARD-049": CatalogueEntry(
+        "tables that are merged into {target} do not have the same columns: {columns} are not in all of them",
+        "bring the tables of the source into the same structure, or route them to different tables; then start the task"
+        " again",
+    ),
 }

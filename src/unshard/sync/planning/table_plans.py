@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from unshard.errors import SyncError, UnshardError, Where
+from unshard.errors import ShardError, SyncError, UnshardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table, TableName
@@ -150,7 +150,7 @@ class TableRules:
         ]
         if partial_images:
             plans = [self._in_order(plan) for plan in plans]
-        plans = self._comparable([self.targets.in_family(plan) for plan in plans])
+        plans = self._comparable([self.targets.in_family(plan) for plan in _written_alike(plans, self.source)])
         numbers = {name: n for n, name in enumerate(sorted({plan.target.name for plan in plans}))}
         return tuple(
             replace(plan, target=replace(plan.target, id=numbers[plan.target.name]), id=place)
@@ -228,6 +228,25 @@ class TableRules:
             return self.row_filters(replace(upstream, create_sql=""))
         except UnshardError as error:
             raise error.at(source=self.source) from error
+
+
+def _written_alike(plans: list[TablePlan], source: str) -> list[TablePlan]:
+    """The plans with the columns of one target in one order, because their rows share statements.
+
+    Raises ShardError SHARD-049 where tables of one target don't write the same columns.
+    """
+    first: dict[TableName, TargetPlan] = {}
+    found = []
+    for plan in plans:
+        like = first.setdefault(plan.target.name, plan.target)
+        own = {name.lower(): name for name in plan.target.columns}
+        wanted = [name.lower() for name in like.columns]
+        if own.keys() != set(wanted):
+            values = {"target": str(plan.target.name), "columns": ", ".join(sorted(own.keys() ^ set(wanted)))}
+            raise ShardError("SHARD-049", Where(source=source, table=str(plan.table.name)), values=values)
+        columns = tuple(own[name] for name in wanted)
+        found.append(replace(plan, target=replace(plan.target, columns=columns)))
+    return found
 
 
 def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[str] = frozenset()) -> TargetPlan:
