@@ -287,9 +287,23 @@ def test_it_goes_on_from_its_file(files: TaskFiles, spark: SparkSession, tmp_pat
     again = only_table(compared(files, spark, chunk_rows=10, state=path))
     assert again.to_dict() == only_table(whole).to_dict()
     path.write_text("\n".join(lines) + "\n")
+
+
+def test_the_progress_of_another_comparison_is_refused_until_its_file_is_removed(
+    files: TaskFiles, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Both ways that COMPARE-008 names are followed to their end."""
+    on(files, both="CREATE TABLE t (id INT PRIMARY KEY, v INT); INSERT INTO t SELECT seq, seq FROM seq_1_to_40")
+    on(files, "", "UPDATE t SET v = 0 WHERE id = 7")
+    path = tmp_path / "progress"
+    path.write_text('{"version": 1, "comparison": "of others"}\n')
     with pytest.raises(CompareError) as refused:
         compared(files, spark, chunk_rows=20, state=path)
-    assert refused.value.code == "COMPARE-008"
+    assert refused.value.code == "COMPARE-008" and str(path) in str(refused.value)
+    elsewhere = only_table(compared(files, spark, chunk_rows=20, state=tmp_path / "other"))
+    path.unlink()
+    again = only_table(compared(files, spark, chunk_rows=20, state=path))
+    assert again.to_dict() == elsewhere.to_dict() and len(again.differences) == 1
 
 
 def test_what_is_told_in_text_json_and_parquet(files: TaskFiles, spark: SparkSession, tmp_path: Path) -> None:

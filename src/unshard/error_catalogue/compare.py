@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from unshard.error_catalogue.entry import CatalogueEntry
+from unshard.error_catalogue.entry import ANEW, CatalogueEntry
 
 COMPARE: dict[str, CatalogueEntry] = {
     "COMPARE-001": CatalogueEntry(
         "the target has no table {target}, where rows of this table go",
-        "if the copy is not done, wait for it; else find out who has dropped the table, and copy it again",
+        f"if the copy is not done, wait for it. If it is done, somebody has dropped the table from the target: {ANEW}",
     ),
     "COMPARE-002": CatalogueEntry(
         "column {column} of the source is not in the target's table {target}; the other columns were compared",
