@@ -21,9 +21,6 @@ MAPPING = {
 
 REFUSED_IN_TASK: list[tuple[str, Any]] = [
     ("timezone", "+08:00"),
-    ("shard-mode", "optimistic"),
-    ("shard-mode", "optimistic"),
-    ("strict-optimistic-shard-mode", True),
     ("collation_compatible", "strict"),
     ("experimental.async-checkpoint-flush", True),
     ("mydumpers.d.extra-args", "--consistency snapshot"),

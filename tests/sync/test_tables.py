@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from unshard.config.rules import ExtractTable, RouteRule
-from unshard.errors import ConfigError, SyncError, Where
+from unshard.errors import ConfigError, ShardError, SyncError, Where
 from unshard.model.position import Position
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.sync.batch.plan import TablePlan
@@ -17,7 +17,7 @@ from unshard.sync.planning.table_plans import TableRules, TargetTables, plan_tar
 from unshard.sync.steps.encode import keys_of
 from unshard.transform.block_allow import BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
-from unshard.transform.extract import append_constants
+from unshard.transform.extract import Constant, append_constants
 from unshard.transform.route import Router
 
 ID = Column("id", "bigint", "bigint(20)", nullable=False, has_default=False)
@@ -218,3 +218,42 @@ def test_shards_that_write_the_values_of_a_key_with_different_digits_keep_their_
 
     assert ordered(fine, fine) == [False, False]
     assert ordered(fine, coarse) == [True, True]
+
+
+NOTE = Column("note", "varchar", "varchar(9)", charset="utf8mb4", collation="utf8mb4_bin", length=9)
+
+
+def merged_plans(
+    structures: dict[str, tuple[Column, ...]], *keys: tuple[str, ...], fills: bool = False
+) -> tuple[TablePlan, ...]:
+    """The plans of shards with these columns, whose target has all of `ID, RATIO, NOTE`."""
+    shards = {TableName("d", name): table(columns=columns) for name, columns in structures.items()}
+    route = RouteRule(schema_pattern="d", table_pattern="s*", target_schema="d", target_table="all")
+    rules = TableRules(
+        "s1",
+        BlockAllowList(),
+        Router({"r": route}),
+        ColumnMapper({}),
+        lambda name: replace(shards[name], name=name),
+        TargetTables(lambda name: replace(table(*keys, columns=(ID, RATIO, NOTE)), name=name)),
+        {},
+    )
+    if fills:
+        rules.fills = lambda one: (Constant(NOTE, "x"),) if "note" not in {c.name for c in one.columns} else ()
+    return rules.plans(shards, Position("b.000001"))
+
+
+def test_shards_with_columns_in_another_order_share_statements_in_one_order() -> None:
+    plans = merged_plans({"s1": (ID, RATIO, NOTE), "s2": (NOTE, ID, RATIO)}, ("id",))
+    assert [plan.target.columns for plan in plans] == [("id", "ratio", "note")] * 2
+
+
+def test_shards_that_lack_a_column_write_its_rule_or_are_refused() -> None:
+    structures = {"s1": (ID, NOTE, RATIO), "s2": (ID, RATIO)}
+    with pytest.raises(ShardError, match=r"SHARD-049.*note"):
+        merged_plans(structures, ("id",))
+    plans = merged_plans(structures, ("id",), fills=True)
+    assert [plan.target.columns for plan in plans] == [("id", "note", "ratio")] * 2
+    assert plans[1].constants[0].value == "x"
+    with pytest.raises(ShardError, match=r"SHARD-048.*note"):
+        merged_plans(structures, fills=True)

@@ -166,7 +166,23 @@ def meta_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield problem(("mysql-instances", index, "meta"), "names no place; write binlog-name, or binlog-gtid")
 
 
-TASK_CHECKS: tuple[Callable[[Mapping[str, Any]], Iterator[Problem]], ...] = (reference_problems, meta_problems)
+def shard_mode_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Keys that do not go with the task's `shard-mode`."""
+    optimistic = data.get("shard-mode") == "optimistic"
+    if optimistic and data.get("delivery") == "at-least-once":
+        fault = "`shard-mode: optimistic` needs `delivery: exactly-once`: changes that are applied again could meet a"
+        yield problem(("delivery",), f"{fault} target whose columns have changed since")
+    if optimistic and data.get("is-sharding") is True:
+        yield problem(("is-sharding",), "it stands for `shard-mode: pessimistic`, and `shard-mode` says optimistic")
+    if data.get("strict-optimistic-shard-mode") is True and not optimistic:
+        yield problem(("strict-optimistic-shard-mode",), "it goes with `shard-mode: optimistic` alone")
+
+
+TASK_CHECKS: tuple[Callable[[Mapping[str, Any]], Iterator[Problem]], ...] = (
+    reference_problems,
+    meta_problems,
+    shard_mode_problems,
+)
 
 
 _Model = TypeVar("_Model", bound=Section)

@@ -72,7 +72,8 @@ class SyncerSettings(Section):
 class SubtaskConfig(Section):
     """One source's part of a task, complete. Pickles; `model_dump_json` writes it, `model_validate_json` reads it.
 
-    `peers` are all sources of the task, this one too. `pessimistic`: DDL of merged tables is brought together.
+    `peers` are all sources of the task, this one too. `pessimistic`: DDL of merged tables is
+    brought together; with `optimistic` each shard's by itself, where `strict` stops at one that would wait.
     `attempt`: the master draws it when a start forgets what the target has on record; a dump of an earlier attempt is
     made again. Empty: any dump goes on.
     Passwords in it are what the user wrote (plain or a reference); `redacted` is the form to show.
@@ -102,6 +103,8 @@ class SubtaskConfig(Section):
     clean_dump_file: bool
     spark: SparkConfig
     pessimistic: bool = False
+    optimistic: bool = False
+    strict: bool = False
     shard_drop: ShardDrop = "ignore"
     shard_wait_alert_seconds: float = 0.0
     peers: tuple[str, ...] = ()
@@ -207,7 +210,9 @@ def _subtask(task: TaskConfig, instance: InstanceConfig, source: SourceConfig) -
         syncer=_syncer(task.syncers, instance),
         clean_dump_file=task.clean_dump_file,
         spark=task.spark,
-        pessimistic=task.is_sharding or task.shard_mode == "pessimistic",
+        pessimistic=task.is_sharding or task.shard_mode != "",
+        optimistic=task.shard_mode == "optimistic",
+        strict=task.strict_optimistic_shard_mode,
         shard_drop=task.shard_drop,
         shard_wait_alert_seconds=task.shard_wait_alert,
         peers=tuple(one.source_id for one in task.mysql_instances),

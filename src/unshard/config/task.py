@@ -182,10 +182,12 @@ class TaskConfig(Section):
         "no receipts, a checkpoint every interval, and safe mode where changes may come again.",
     )
     is_sharding: bool = Field(default=False, description="DM's old switch: `true` is `shard-mode: pessimistic`.")
-    shard_mode: Annotated[Literal["", "pessimistic", "optimistic"], later("", "pessimistic")] = Field(
+    shard_mode: Literal["", "pessimistic", "optimistic"] = Field(
         default="",
         description="How DDL of merged tables is brought together. `pessimistic`: a DDL waits until all tables that "
-        "are merged into one have it, in all sources; it is run once then. Not set: such a DDL stops the task.",
+        "are merged into one have it, in all sources; it is run once then. `optimistic`: what makes a shard's table "
+        "larger is run at once, what makes it smaller with the last shard, anything else when all have it; only the "
+        "shard that waits is held. Not set: such a DDL stops the task.",
     )
     shard_drop: ShardDrop = Field(
         default="ignore",
@@ -199,8 +201,10 @@ class TaskConfig(Section):
         "`query-status` says so; 0: never. The task goes on as before.",
         examples=["30m"],
     )
-    strict_optimistic_shard_mode: Annotated[bool, later(False)] = Field(
-        default=False, description="Any conflict in optimistic mode is an error at once."
+    strict_optimistic_shard_mode: bool = Field(
+        default=False,
+        description="With `shard-mode: optimistic`: a statement that would wait for other shards stops the task in "
+        "front of it.",
     )
     ignore_checking_items: tuple[CheckingItem, ...] = Field(
         default=(),

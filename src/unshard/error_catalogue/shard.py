@@ -139,9 +139,71 @@ SHARD: dict[str, CatalogueEntry] = {
         " create it with the structure of {target}: it then needs the statements that wait like all others. Leave this"
         " CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
-    "SHARD-049": CatalogueEntry(
-        "tables that are merged into {target} do not have the same columns: {columns} are not in all of them",
-        "bring the tables of the source into the same structure, or route them to different tables; then start the task"
+    "SHARD-040": CatalogueEntry(
+        "no structure takes the rows of this table and those of the others that are merged into {target}: {why}",
+        "bring the tables of the sources into structures that have a common one (the reference on sharding DDL lists"
+        " what can differ), or route this table elsewhere; then start the task again",
+    ),
+    "SHARD-041": CatalogueEntry(
+        "`shard-mode: optimistic` needs the structure of every table that is merged into {target}, and this one is not"
+        " understood: {why}",
+        "use `shard-mode: pessimistic` for the task, or route this table elsewhere",
+    ),
+    "SHARD-042": CatalogueEntry(
+        "the tables that are merged into {target} are of sources of different products (MariaDB and MySQL), which"
+        " `shard-mode: optimistic` does not compare",
+        "use `shard-mode: pessimistic` for the task, or one task for each product",
+    ),
+    "SHARD-043": CatalogueEntry(
+        "this table, which is merged into {target}, was altered while the tables were copied; with `shard-mode:"
+        " optimistic` the copies of a target's tables have to be of one structure",
+        f"{ANEW}; let no DDL run on the shards until the copy is done",
+    ),
+    "SHARD-044": CatalogueEntry(
+        "the statement would wait, and the task has `strict-optimistic-shard-mode: true`; {target} can't have it yet:"
+        " {why}",
+        "run the statement on the other shards first where it waits for them, then start the task again; or leave it"
+        " out with `unshard ctl binlog skip {task_file} -s {source_id}`; or take `strict-optimistic-shard-mode` out of"
+        " the task's file, then the table waits and all others go on",
+    ),
+    "SHARD-045": CatalogueEntry(
+        "a new table joins those that are merged into {target}, and {target} can't take its rows: {why}",
+        "add what is missing to one of the shards first, by ALTER TABLE; or drop the new table and create it with the"
+        " structure of another shard. Leave this CREATE out with `unshard ctl binlog skip {task_file} -s {source_id}`",
+    ),
+    "SHARD-046": CatalogueEntry(
+        "this table, which is merged into {target}, waits with an earlier statement, and has another structure now by a"
+        " statement that is left out on the target, or for it was dropped and made again",
+        "let the statement that waits come through first: `unshard ctl query-status` shows what it waits for",
+    ),
+    "SHARD-047": CatalogueEntry(
+        "all shards of {target} have met this statement, and what it makes of the target's structure is not computed:"
+        " {why}",
+        "give another statement in its place on every shard, with `unshard ctl binlog replace`, in a new start of the"
+        " task; or use `shard-mode: pessimistic`",
+    ),
+    "SHARD-048": CatalogueEntry(
+        "rows of this table lack the columns {columns}, which other shards have, and {target} has no key to find its"
+        " rows by",
+        "give {target} a primary key that all shards have, or add the columns to this table too; then start the task"
         " again",
+    ),
+    "SHARD-049": CatalogueEntry(
+        "tables that are merged into {target} do not have the same columns ({columns} are not in all of them), and"
+        " nothing says what rows without them get",
+        "bring the tables into the same structure; or use `shard-mode: optimistic`, in which a shard may have a column"
+        " before the others",
+    ),
+    "SHARD-050": CatalogueEntry(
+        "with `shard-mode: optimistic` no statement is run without the shards that have not met it: an unlock lets one"
+        " shard have a column that others of {target} have with other values, and this shard waits for no such thing",
+        "`unshard ctl shard-ddl-lock TASK` says what each shard waits for. Run the statement on the shards that miss"
+        " it, drop a shard that is not needed any more, or bring the shard that waits back into the structure of the"
+        " others",
+    ),
+    "SHARD-051": CatalogueEntry(
+        "the task has another `shard-mode` now, and a sharding DDL of {targets} is under way in the mode that it had",
+        "give the task its `shard-mode` back and let it run until all shards have the same structure and"
+        " `unshard ctl shard-ddl-lock TASK` shows nothing; then change the mode",
     ),
 }

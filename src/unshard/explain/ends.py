@@ -5,7 +5,7 @@ It reads. DDL is tried on empty copies in scratch schemas of the target, as a ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,8 +21,10 @@ from unshard.model.table import Table, TableName
 from unshard.mysql.connection import rows, server_error, session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.mysql.structure import families, read_table, table_names
+from unshard.shard.merged_table import MergedTable
 from unshard.sync.planning.table_plans import TargetTables
 from unshard.sync.statements.reader import SourceTraits
+from unshard.target.merged_tables import load_merged
 from unshard.target.meta import MetaTables
 from unshard.target.online_ddl import load_records
 from unshard.transform.source_rules import SourceRules
@@ -36,7 +38,11 @@ Landing = tuple[str, TableName]
 
 @dataclass(slots=True)
 class Ends:
-    """Both ends of one source. `names` are the tables of every source of the task that its rules let through."""
+    """Both ends of one source. `names` are the tables of every source of the task that its rules let through.
+
+    `merged`: in optimistic mode, what is on record of the merged tables; None in any other. `silent` are the sources
+    that have not said yet which tables they own.
+    """
 
     traits: SourceTraits
     target: Any
@@ -47,6 +53,8 @@ class Ends:
     records: Records
     clock: Callable[[str], str | None]
     pessimistic: bool = False
+    merged: Mapping[TableName, MergedTable] | None = None
+    silent: frozenset[str] = frozenset()
     _landing: dict[TableName, list[Landing]] = field(default_factory=dict)
 
     def table(self, name: TableName) -> Table | None:
@@ -95,6 +103,7 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
         targets = TargetTables(partial(read_table, downstream))
         if config.target.checks_foreign_keys:
             targets.read_families = lambda: families(downstream)
+        merged, silent = _merged(downstream, config) if config.optimistic else (None, frozenset[str]())
         yield Ends(
             traits=read_traits(source),
             target=downstream,
@@ -109,11 +118,24 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
             records=_records(downstream, config),
             clock=partial(utc_of, source),
             pessimistic=config.pessimistic,
+            merged=merged,
+            silent=silent,
         )
+
+
+def _merged(connection: Any, config: SubtaskConfig) -> tuple[dict[TableName, MergedTable], frozenset[str]]:
+    """The merged tables that are on record, where the task has been started."""
+    there = _has_table(connection, config, "shard_merged")
+    return load_merged(connection, MetaTables(config.meta_schema, config.name)) if there else ({}, frozenset())
+
+
+def _has_table(connection: Any, config: SubtaskConfig, suffix: str) -> bool:
+    statement = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    ((there,),) = rows(connection, statement, (config.meta_schema, f"{config.name}_{suffix}"))
+    return bool(there)
 
 
 def _records(connection: Any, config: SubtaskConfig) -> Records:
     """What is kept of ghosts, where the task has been started."""
-    statement = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-    ((there,),) = rows(connection, statement, (config.meta_schema, f"{config.name}_onlineddl"))
+    there = _has_table(connection, config, "onlineddl")
     return load_records(connection, MetaTables(config.meta_schema, config.name), config.source_id) if there else {}

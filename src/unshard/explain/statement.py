@@ -27,6 +27,7 @@ from unshard.explain.finding import (
     asked,
     stopped,
 )
+from unshard.explain.merged import LATER, UNKNOWN, WAITS, explain_merged
 from unshard.model.position import Position
 from unshard.model.table import Table, TableName
 from unshard.sync.statements.event_filter import classify_logged, event_in, filtered_names, judge_operation
@@ -101,6 +102,8 @@ def _on_target(
 ) -> Explained:
     """The statements as they are run there, and what stops the task in front of them."""
     refused = None
+    if ends is not None and ends.merged is not None and _is_coordinated(kept):
+        return _merged(rules, own, kept, groups, ends)
     if ends is not None:
         shared, refused = asked("sharding", lambda: _sharding(rules, own, kept, ends))
         groups.append(OperationFindings("", tuple(shared)))
@@ -118,6 +121,30 @@ def _on_target(
     return Explained(rules.source, RUNS, f"runs {count} on the target", tuple(groups), written)
 
 
+def _is_coordinated(kept: Sequence[AlterOperation]) -> bool:
+    return any(part.kind in COORDINATED for piece in kept for part in piece.run)
+
+
+def _merged(
+    rules: SourceRules, own: StatementRules, kept: Sequence[AlterOperation], groups: list[OperationFindings], ends: Ends
+) -> Explained:
+    """What a shard's statement does in optimistic mode, as far as the record of the task tells."""
+    try:
+        found = explain_merged(rules.source, own, kept, ends)
+    except STOPPING as error:
+        return _stops(rules, error, (*groups, OperationFindings("", (stopped("sharding", error),))))
+    groups.append(OperationFindings("", found.findings))
+    written = tuple(TargetStatement(text) for text in found.statements)
+    says = {
+        WAITS: (WAITS, "this shard's table waits; all others go on"),
+        UNKNOWN: (UNKNOWN, "not known: the task has not registered this shard"),
+        LATER: (NOTHING, "nothing is run on the target now, and the shard goes on"),
+    }
+    count = "one statement" if len(written) == 1 else f"{len(written)} statements"
+    verdict, text = says.get(found.verdict, (RUNS, f"runs {count} on the target at once, and the shard goes on"))
+    return Explained(rules.source, verdict, text, tuple(groups), written)
+
+
 def _stops(rules: SourceRules, error: UnshardError, groups: tuple[OperationFindings, ...]) -> Explained:
     return Explained(rules.source, STOPS, f"the task stops with {error.code}", groups, error=error)
 
@@ -132,8 +159,10 @@ def _written(own: StatementRules, kept: Sequence[AlterOperation], ends: Ends | N
 
 def _sharding(rules: SourceRules, own: StatementRules, kept: Sequence[AlterOperation], ends: Ends) -> list[RuleFinding]:
     """Raises SyncError SYNC-011 or 074 as a run does without `shard-mode`."""
+    if ends.merged is not None:
+        return [RuleFinding("sharding", TAKEN, "shard-mode: optimistic: what it does to merged tables is done at once")]
     if ends.pessimistic:
-        if any(part.kind in COORDINATED for piece in kept for part in piece.run):
+        if _is_coordinated(kept):
             return [RuleFinding("sharding", TAKEN, "it waits until all tables that are merged with this one have it")]
         return [
             RuleFinding("sharding", TAKEN, "shard-mode: pessimistic: what it does to merged tables is done at once")

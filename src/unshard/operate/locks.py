@@ -9,11 +9,15 @@ from typing import Any
 
 from unshard.api.verbs import ShardDdlLock, ShardDdlLockUnlock
 from unshard.errors import ShardError, Where
+from unshard.model.table import TableName
 from unshard.mysql.connection import session
 from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
-from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.lock_keeper import LockKeeper, lock_id
+from unshard.shard.merged_parts import ShardId
+from unshard.shard.merged_show import merged_locks
 from unshard.shard.show import waiting_locks
+from unshard.target.merged_tables import load_merged, move_merged
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers
 
@@ -48,13 +52,18 @@ def answer_unlock(
     """Resolve a lock without the sources that are missing, and wait until its DDL has run.
 
     With `force_remove` a lock whose owner doesn't run it in that time is given up: nobody runs the DDL. Raises
-    ShardError SHARD-003 to SHARD-006, ClusterError CLUSTER-047, TargetError.
+    ShardError SHARD-003 to SHARD-006, SHARD-050 for a merged table of optimistic mode; ClusterError CLUSTER-047;
+    TargetError.
     """
-    if request.action != "skip" or request.database or request.table:
-        raise wrong_use("--action, --database and --table are of optimistic mode; these locks are pessimistic")
     meta = MetaTables(subject.meta_schema, subject.task)
     with session(to_endpoint(subject.target), "target") as connection:
         meta.create(connection)
+        merged, silent = load_merged(connection, meta)
+        waiting = [one for one in merged.values() if lock_id(subject.task, one.target) == request.id]
+        if waiting and merged_locks(subject.task, waiting[0], silent):
+            return _force(connection, meta, waiting[0].target, request)
+        if request.action != "skip" or request.database or request.table:
+            raise wrong_use("--action, --database and --table are of optimistic mode; this lock is pessimistic")
         keeper = _named(connection, meta, request.id)
         number = keeper.to_settle().number
 
@@ -75,6 +84,28 @@ def answer_unlock(
     return {"result": True, "msg": ""}
 
 
+def _force(connection: Any, meta: MetaTables, target: TableName, request: ShardDdlLockUnlock) -> dict[str, Any]:
+    """Let one shard's statement come into force although its old rows have other values than the target.
+
+    Raises ShardError SHARD-050, ClusterError CLUSTER-047.
+    """
+    if request.action != "exec" or len(request.sources) != 1 or not (request.database and request.table):
+        raise wrong_use(
+            f"{target} is in optimistic mode: name the one that waits, `unshard ctl -s SOURCE shard-ddl-lock unlock ID"
+            " --action exec --database DB --table TABLE`"
+        )
+    shard = ShardId(request.sources[0], TableName(request.database, request.table))
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("BEGIN")
+        try:
+            move_merged(cursor, meta, target, lambda merged, _: merged.force(shard))
+        except ShardError:
+            cursor.execute("ROLLBACK")
+            raise
+        cursor.execute("COMMIT")
+    return {"result": True, "msg": ""}
+
+
 def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
     meta = MetaTables(subject.meta_schema, subject.task)
     with session(to_endpoint(subject.target), "target") as connection:
@@ -82,11 +113,14 @@ def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
         keepers = [keeper for keeper in load_keepers(connection, meta) if keeper.locks]
         sources = sorted({source for keeper in keepers for source in keeper.members})
         groups = {source: load_groups(connection, meta, source).groups for source in sources}
+        merged, silent = load_merged(connection, meta)
     listed = next((config.peers for config in subject.configs.values()), subject.sources)
     found = []
     for keeper in keepers:
         own = {source: groups_of[keeper.target] for source, groups_of in groups.items() if keeper.target in groups_of}
         found += waiting_locks(keeper, own, files, listed)
+    for _, one in sorted(merged.items()):
+        found += merged_locks(subject.task, one, silent)
     return found
 
 

@@ -220,6 +220,18 @@ class ShardingGroup:
             raise ShardError("SHARD-001", where, cause, {"target": str(self.target)})
         return self._with(table, state.met(item))
 
+    def hold(self, table: TableName, item: DdlItem) -> ShardingGroup:
+        """The table has met a DDL, whatever the others have met: its changes behind it wait for `release`."""
+        return self._with(table, self.tables.get(table, TableState()).met(item))
+
+    def release(self, table: TableName, at: Location) -> ShardingGroup:
+        """The target has the first DDL that this table waits with. The main stream stands `at`."""
+        state = self.tables[table]
+        first, *rest = state.sequence.items
+        after = replace(state, sequence=ShardingSequence(tuple(rest)), behind=first.end, since=first.end)
+        after = replace(after, earlier=(*state.earlier, first))
+        return replace(self, resolved=self.resolved + 1)._with(table, after.resynced(first.end, at))
+
     def pass_by(self, table: TableName, item: DdlItem) -> ShardingGroup:
         """The table has met a statement that nobody waits for; it matters where changes of the group are held."""
         state = self.tables[table]

@@ -6,6 +6,7 @@
 | without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
 | with one that was taken back | no | planned anew as the statement itself |
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | what `Lock.begun` tells |
+| for a merged table in optimistic mode | either | its plan is brought to its end, by this source or the next |
 
 If it dies before the new plan is noted, the old one stands, and it is planned anew again; behind it the new one does.
 """
@@ -43,6 +44,9 @@ def finish_statement(
     to be read again without a `log`: the source has failed over.
     """
     plan = StatementPlan.of(batch)
+    if plan.merged is not None:
+        statements.finish_merged(plan, store)
+        return True
     begin = Position.parse(plan.intent.position_begin)
     group = statements.group_of(plan)
     if group is None and plan.group is not None:  # another source runs it, or nobody does

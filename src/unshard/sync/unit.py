@@ -31,9 +31,10 @@ from unshard.sync.operate import finish_statement, give_up_missed, record_stop, 
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
-from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, refuse_held
+from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, leave_optimistic_mode, refuse_held
 from unshard.sync.sharding.crossings import crossed
 from unshard.sync.sharding.moved_rows import MovedRows
+from unshard.sync.sharding.optimistic import ChangeTarget, OptimisticGroups, ReadAgain, ReleaseTable
 from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.sharding.snapshot import copied_ddl
 from unshard.sync.sharding.table_owners import held_clash
@@ -172,11 +173,15 @@ class SyncUnit:
         tables, ownership = self.statements.tables, self.statements.ownership
         tables.restore(checkpoint)
         self.rules.begin(tables.after, tables.absent)
+        if not isinstance(self.groups, OptimisticGroups):
+            leave_optimistic_mode(self.store)
         if self.groups is not None:
             self._moved = MovedRows(self.source, self.planner, self.rules, self.groups.structure)
             known = tables.tracker.names if checkpoint.tables or not fresh else tables.names
             self.groups.restore(known if fresh else (known | ownership.declared()) - ownership.left())
             ownership.announce(self.groups.names)
+            if isinstance(self.groups, OptimisticGroups):
+                self.groups.begin_merged()
         else:
             refuse_held(self.store)
             self.announce()
@@ -263,6 +268,8 @@ class SyncUnit:
         """One step of sharding DDL; whether there was one to make."""
         progress = self._standing
         self._show(groups)
+        if isinstance(groups, OptimisticGroups):
+            return self._optimistic(groups)
         found = groups.next(progress.at) if groups.unresolved else None
         if found is None:
             return False
@@ -282,6 +289,26 @@ class SyncUnit:
             self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, self._batches.operators)
             return True
         self.rules.forget(group.tables)
+        return True
+
+    def _optimistic(self, groups: OptimisticGroups) -> bool:
+        """One step of sharding DDL in optimistic mode; whether there was one to make."""
+        progress = self._standing
+        self._sure = False
+        match groups.next_step(progress.at):
+            case None:
+                return False
+            case ReleaseTable() as step:
+                progress.move(progress.at, also=groups.release(step, progress.at))
+            case ChangeTarget(target):
+                self.meter.doing = "sharding DDL"
+                self.statements.change_merged(target, progress.at, self.store)
+                progress.arrived_durably(progress.at)
+                self.rules.forget(groups.keeper.group(target).tables)
+            case ReadAgain(group):
+                self.meter.doing = "re-sync"
+                operators = self._batches.operators
+                self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, operators)
         return True
 
     def _show(self, groups: ShardingGroups) -> None:

@@ -198,6 +198,15 @@ CREATE TABLE IF NOT EXISTS {name} (
     PRIMARY KEY (target_schema, target_table)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
 """
+_SHARD_MERGED = """
+CREATE TABLE IF NOT EXISTS {name} (
+    target_schema VARCHAR(64) NOT NULL,
+    target_table VARCHAR(64) NOT NULL,
+    state LONGTEXT NOT NULL,
+    update_time TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    PRIMARY KEY (target_schema, target_table)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +276,10 @@ class MetaTables:
     def shard_lock(self) -> str:
         return self.named("shard_lock")
 
+    @property
+    def shard_merged(self) -> str:
+        return self.named("shard_merged")
+
     def create(self, connection: Any) -> None:
         """Create what is missing; may run any number of times and from several sources at once.
 
@@ -292,6 +305,7 @@ class MetaTables:
                 (_SHARDING_META, self.sharding_meta),
                 (_SHARD_SOURCE, self.shard_source),
                 (_SHARD_LOCK, self.shard_lock),
+                (_SHARD_MERGED, self.shard_merged),
             ):
                 if fold(name) not in known:
                     cursor.execute(statement.format(name=name))
@@ -328,8 +342,16 @@ class MetaTables:
 SUFFIXES = (
     # ours, and those that we have of DM
     *("apply_batch", "apply_ledger", "apply_left_out", "apply_missing", "apply_partition", "binlog_operator"),
-    *("lightning_checkpoint_list", "load_chunk", "onlineddl", "prepared_xa", "shard_lock", "shard_source", "stopped"),
-    *("syncer_checkpoint", "syncer_sharding_meta", "upstream"),
+    *(
+        "lightning_checkpoint_list",
+        "load_chunk",
+        "onlineddl",
+        "prepared_xa",
+        "shard_lock",
+        "shard_merged",
+        "shard_source",
+    ),
+    *("stopped", "syncer_checkpoint", "syncer_sharding_meta", "upstream"),
     # DM's alone, that a task may have been taken over with
     *("loader_checkpoint", "validator_checkpoint", "validator_pending_change", "validator_error_change"),
     "validator_table_status",

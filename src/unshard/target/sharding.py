@@ -21,6 +21,7 @@ from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock import Outcome
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import Gone
+from unshard.target.merged_tables import take_out_of_merged
 from unshard.target.meta import MetaTables
 from unshard.target.receipts import hand_on
 from unshard.target.transactions import upsert
@@ -138,6 +139,7 @@ def forget_source(cursor: Any, meta: MetaTables, source: str) -> None:
     silent = _hold(cursor, meta)
     found = _load(cursor, meta, silent, " FOR UPDATE")
     _save(cursor, meta, [keeper.take_out(source, begun.get(keeper.target)) for keeper in found])
+    take_out_of_merged(cursor, meta, source, next(iter(begun.items()), None))
     cursor.execute(f"DELETE FROM {meta.shard_source} WHERE source = %s", (source,))
 
 

@@ -50,7 +50,7 @@ class Constant:
     """A column of the target that has one value in all rows of a source table."""
 
     column: Column
-    value: str | int | bytes
+    value: str | int | float | bytes | None
 
     def values(self, rows: int) -> pa.Array:
         return pa.repeat(pa.scalar(self.value, arrow_type(self.column)), rows)

@@ -41,6 +41,8 @@ from unshard.sync.checkpoint.store import CheckpointStore
 from unshard.sync.planning.planner import Planner
 from unshard.sync.planning.table_plans import TableRules, TargetTables
 from unshard.sync.sharding.coordinator import ShardingGroups
+from unshard.sync.sharding.optimistic import OptimisticGroups
+from unshard.sync.sharding.optimistic_statements import OptimisticStatements
 from unshard.sync.sharding.statements import ShardedStatements
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.statements.runner import Statements
@@ -275,8 +277,14 @@ def _sync(
     table_rules = TableRules(
         name, allow, router, mapper, tables.structure, targets, tables.after, events, filters.of_table
     )
-    groups = None
-    if config.pessimistic:
+    groups: ShardingGroups | None = None
+    if config.optimistic:
+        words = Dialect.MARIADB if statements.traits.mariadb else Dialect.MYSQL
+        ends = store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers
+        groups = merged = OptimisticGroups(*ends, dialect=words, strict=config.strict)
+        table_rules.fills = merged.fills
+        statements.sharded = OptimisticStatements(groups, config.shard_drop)
+    elif config.pessimistic:
         groups = ShardingGroups(store, rules, table_rules, tracker.get, config.shard_wait_alert_seconds, peers)
         statements.sharded = ShardedStatements(groups, config.shard_drop)
     return SyncUnit(

@@ -53,10 +53,12 @@ def unlock(
         bool, typer.Option("--force-remove", "-f", help="Remove the lock though its owner can't run the DDL.")
     ] = False,
     action: Annotated[
-        Literal["skip", "exec"], typer.Option("--action", "-a", help="For optimistic mode: what to do with the DDL.")
+        Literal["skip", "exec"], typer.Option("--action", "-a", help="Optimistic mode: exec lets the shard have it.")
     ] = "skip",
-    database: Annotated[str, typer.Option("--database", "-d", metavar="DB", help="Of optimistic mode.")] = "",
-    table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="Of optimistic mode.")] = "",
+    database: Annotated[
+        str, typer.Option("--database", "-d", metavar="DB", help="Optimistic mode: the shard's schema.")
+    ] = "",
+    table: Annotated[str, typer.Option("--table", "-t", metavar="TABLE", help="Optimistic mode: the shard.")] = "",
 ) -> None:
     """Run a DDL without the sources that are missing. When they meet it later, it is skipped or waits anew.
 

@@ -146,7 +146,7 @@ def _digested(plan: TablePlan) -> dict[str, Any]:
     }
 
 
-def _plain(value: str | int | bytes) -> str | int | dict[str, str]:
+def _plain(value: str | int | float | bytes | None) -> str | int | float | dict[str, str] | None:
     return {"hex": value.hex()} if isinstance(value, bytes) else value
 
 

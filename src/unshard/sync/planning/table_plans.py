@@ -79,7 +79,8 @@ class TableRules:
     """A source's rules and what they gave for the tables met so far.
 
     `structure` gives an upstream table as of the current place of the log; it is asked once a table until `forget`.
-    `row_filters` are the rules that leave out rows of a table with that structure. Changes of `held` tables, from
+    `row_filters` are the rules that leave out rows of a table with that structure, `fills` the values that its rows get
+    in columns of the target which only other shards have. Changes of `held` tables, from
     those places on, wait for a sharding DDL: they are read again behind it.
     """
 
@@ -94,6 +95,7 @@ class TableRules:
     row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
     held: Mapping[TableName, Location] = field(default_factory=dict)
     absent: Collection[TableName] = ()
+    fills: Callable[[Table], tuple[Constant, ...]] = lambda table: ()
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
 
@@ -160,7 +162,7 @@ class TableRules:
     def with_structures(self, structures: Mapping[TableName, Table]) -> TableRules:
         """The same rules for tables as they were at an earlier place of the log."""
         ends = self.allow, self.router, self.mapper, structures.__getitem__, self.targets
-        return TableRules(self.source, *ends, {}, self.events, self.row_filters)
+        return TableRules(self.source, *ends, {}, self.events, self.row_filters, fills=self.fills)
 
     def reading(self, upstream: Table, target: TargetPlan) -> TablePlan:
         """How changes of a table are read whose keys of that target are asked for, but which are not written."""
@@ -214,12 +216,18 @@ class TableRules:
         added = constants(extracted, upstream, target_name, target, where)
         if target is None:
             raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
+        taken = {one.column.name.lower() for one in added}
+        filled = tuple(one for one in self.fills(upstream) if one.column.name.lower() not in taken)
         mapping = self.mapper.mapping_for(name)
+        written = plan_target(with_constants(upstream, (*added, *filled)), target, where, _plain(added))
+        if filled and written.keyless:
+            values = {"target": str(target_name), "columns": ", ".join(one.column.name for one in filled)}
+            raise ShardError("SHARD-048", where, values=values)
         return TablePlan(
             table=replace(upstream, create_sql=""),
-            target=plan_target(with_constants(upstream, added), target, where, _plain(added)),
+            target=written,
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
-            constants=added,
+            constants=(*added, *filled),
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
         )
 
@@ -231,7 +239,7 @@ class TableRules:
 
 
 def _written_alike(plans: list[TablePlan], source: str) -> list[TablePlan]:
-    """The plans with the columns of one target in one order, because their rows share statements.
+    """The plans with the columns of one target in one order: their rows share a statement.
 
     Raises ShardError SHARD-049 where tables of one target don't write the same columns.
     """
@@ -239,13 +247,15 @@ def _written_alike(plans: list[TablePlan], source: str) -> list[TablePlan]:
     found = []
     for plan in plans:
         like = first.setdefault(plan.target.name, plan.target)
-        own = {name.lower(): name for name in plan.target.columns}
-        wanted = [name.lower() for name in like.columns]
-        if own.keys() != set(wanted):
-            values = {"target": str(plan.target.name), "columns": ", ".join(sorted(own.keys() ^ set(wanted)))}
-            raise ShardError("SHARD-049", Where(source=source, table=str(plan.table.name)), values=values)
-        columns = tuple(own[name] for name in wanted)
-        found.append(replace(plan, target=replace(plan.target, columns=columns)))
+        if like.columns != plan.target.columns:
+            own = {name.lower(): name for name in plan.target.columns}
+            if own.keys() != {name.lower() for name in like.columns}:
+                only = own.keys() ^ {name.lower() for name in like.columns}
+                values = {"target": str(plan.target.name), "columns": ", ".join(sorted(only))}
+                raise ShardError("SHARD-049", Where(source=source, table=str(plan.table.name)), values=values)
+            columns = tuple(own[name.lower()] for name in like.columns)
+            plan = replace(plan, target=replace(plan.target, columns=columns))
+        found.append(plan)
     return found
 
 

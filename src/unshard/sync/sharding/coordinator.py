@@ -29,6 +29,7 @@ from unshard.sync.checkpoint.store import Also, CheckpointStore
 from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.source_log.reader import TransactionRows
 from unshard.sync.status import Unsynced
+from unshard.target.merged_tables import load_merged, take_out_of_merged
 from unshard.target.sharding import (
     copy_has,
     done,
@@ -306,6 +307,20 @@ def _unsynced(group: ShardingGroup, *, overdue: bool) -> Unsynced:
     names = tuple(map(str, group.unsynced)) if items else ()
     since = min((datetime.fromisoformat(item.time).timestamp() for item in items if item.time), default=0.0)
     return Unsynced(names, since, overdue)
+
+
+def leave_optimistic_mode(store: CheckpointStore) -> None:
+    """For a task in another mode: what is on record of merged tables does not hold any more.
+
+    Raises ShardError SHARD-051 where shards of a merged table have different structures, or one waits.
+    """
+    meta, source = store.meta, store.source
+    merged, _ = store.on_target(lambda c: load_merged(c, meta))
+    own = [one for _, one in sorted(merged.items()) if source in one.sources]
+    if open_ones := [str(one.target) for one in own if not one.is_settled]:
+        raise ShardError("SHARD-051", Where(source), values={"targets": ", ".join(open_ones)})
+    if own:
+        store.in_one(lambda cursor: take_out_of_merged(cursor, meta, source, None))
 
 
 def refuse_held(store: CheckpointStore) -> None:

@@ -60,6 +60,16 @@ class Shared:
     meets: TableName | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A statement that a shard meets: `statements` on the target, its `pieces`, and the table's structure behind it."""
+
+    table: TableName
+    statements: tuple[RoutedDdl, ...]
+    pieces: tuple[AlterOperation, ...]
+    after: Table
+
+
 @dataclass(slots=True)
 class ShardedStatements:
     """Used by the sync unit's thread."""
@@ -104,20 +114,14 @@ class ShardedStatements:
         there = self.groups.store.on_target(lambda c: read_table(c, target))
         return replace(piece, run=()) if there is not None else piece
 
-    def meet(
-        self,
-        table: TableName,
-        statements: Sequence[RoutedDdl],
-        work: LoggedDdl,
-        at: Location,
-        copied: Location | None = None,
-    ) -> Also:
-        """The table is held behind the statement, which is `statements` on the target.
+    def meet(self, met: Met, work: LoggedDdl, at: Location, copied: Location | None = None) -> Also:
+        """The table is held behind the statement.
 
         `copied`: the later place of its own snapshot, which has the statement and all changes up to there.
 
         Raises ShardError SHARD-001 as `ShardingGroup.meet`, SHARD-038 as `ShardingGroups.refuse_connected`.
         """
+        table, statements = met.table, met.statements
         group = self.groups.keeper.group(self.groups.rules.route(table))
         self.groups.refuse_connected(group.target, work.begin)
         before = self.groups.structure(table)

@@ -11,6 +11,7 @@
 | `operator` | where one stands in its place | the operator's number |
 | `passing` | with `shard-mode` | what it is to sharding groups |
 | `group` | for a sharding DDL, run by the owner of its lock | schema and table of the target |
+| `merged` | for a change of a merged table, in optimistic mode | schema and table of the target; `group` is the same |
 | `handed_on` | where the owner was taken out of the task in the middle of it | true: the next one finishes it |
 """
 
@@ -45,6 +46,7 @@ class StatementPlan:
     passing: Passing | None = None
     group: TableName | None = None
     handed_on: bool = False
+    merged: TableName | None = None
 
     def with_done(self, steps: int) -> StatementPlan:
         """The same with so many steps of its intent behind it."""
@@ -70,6 +72,8 @@ class StatementPlan:
             form["passing"] = self.passing.to_dict()
         if self.group is not None:
             form["group"] = name_form(self.group)
+        if self.merged is not None:
+            form["merged"] = form["group"] = name_form(self.merged)
         if self.handed_on:
             form["handed_on"] = True
         return form
@@ -88,8 +92,9 @@ class StatementPlan:
             {TableName(schema, table): tuple(map(Kept.from_dict, kept)) for schema, table, kept in online},
             form.get("operator"),
             Passing.from_dict(form["passing"], changes, end) if "passing" in form else None,
-            name_of(form["group"]) if "group" in form else None,
+            name_of(form["group"]) if "group" in form and "merged" not in form else None,
             "handed_on" in form,
+            name_of(form["merged"]) if "merged" in form else None,
         )
 
 

@@ -30,8 +30,10 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock import Outcome
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
+from unshard.sync.sharding.merged_change import begin_change, end_change
+from unshard.sync.sharding.optimistic import OptimisticGroups
 from unshard.sync.sharding.owner import intent_for, operator_for
-from unshard.sync.sharding.statements import ShardedStatements, Shared
+from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.source_log.reader import LoggedDdl
 from unshard.sync.statements.backfill import refuse_unlike_fills
@@ -102,7 +104,9 @@ class Statements:
         changes, also, passing = ready.changes, None, None
         if self.sharded is not None and ready.shared.meets is not None and ready.statements:
             copied = self.tables.later_snapshot(ready.shared.meets, work.begin)
-            also = self.sharded.meet(ready.shared.meets, ready.statements, work, at, copied)
+            after = changes.get(ready.shared.meets) or self.tables.structure(ready.shared.meets)
+            met = Met(ready.shared.meets, ready.statements, ready.shared.pieces, after)
+            also = self.sharded.meet(met, work, at, copied)
         elif self.sharded is not None:
             skipped = operator is not None and operator.op is OperatorKind.SKIP
             left = self._reader.made(work, where) if skipped else None
@@ -149,6 +153,45 @@ class Statements:
             store.close(at, changes, Account(), also=also)
         else:
             store.move(at, changes, also=also)
+
+    def change_merged(self, target: TableName, at: Location, store: CheckpointStore) -> None:
+        """Make the change of a merged table that is this source's to make; the main stream stands `at`."""
+        groups = self._optimistic()
+        found = begin_change(groups, target, at, self.tables.tracker, self.rules, store)
+        if found is None:
+            return
+        intent, resumed = found
+        plan = StatementPlan(intent, at, merged=target)
+        _write_down(plan, at, store, None)
+        self._run(plan, store, resumed=resumed)
+        self._close_merged(plan, store)
+
+    def finish_merged(self, plan: StatementPlan, store: CheckpointStore) -> None:
+        """Bring a change of a merged table to its end that an earlier process of this source has begun.
+
+        Where the source was taken out of the task meanwhile another one goes on with it.
+        """
+        groups = self._optimistic()
+        assert plan.merged is not None
+        groups.load()
+        merged = groups.merged.get(plan.merged)
+        runner = merged.runner if merged is not None else None
+        if runner is not None and runner.source == self.source and not plan.handed_on:
+            self._run(plan, store, resumed=True)
+        self._close_merged(plan, store)
+
+    def _close_merged(self, plan: StatementPlan, store: CheckpointStore) -> None:
+        groups = self._optimistic()
+        assert plan.merged is not None
+        changes = self.tables.take_changes(plan.end.position)
+        store.close(plan.end, changes, Account(), also=end_change(groups, plan.merged))
+        self.touched = frozenset(groups.keeper.group(plan.merged).tables)
+        groups.load()
+        groups.look_now()
+
+    def _optimistic(self) -> OptimisticGroups:
+        assert self.sharded is not None and isinstance(self.sharded.groups, OptimisticGroups)
+        return self.sharded.groups
 
     def group_of(self, plan: StatementPlan) -> ShardingGroup | None:
         """The group whose DDL an open batch is, where this source is still the one to run it."""

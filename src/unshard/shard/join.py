@@ -1,0 +1,224 @@
+"""The join of shards' structures: the smallest structure that takes the rows of all of them. Pure.
+
+| part | the join |
+|---|---|
+| column | every column that a shard has |
+| integers of one sign | the widest |
+| CHAR(n), VARCHAR(n), VARBINARY(n), BIT(n) | the longest |
+| TEXT and BLOB types | the largest |
+| DECIMAL(p,s) of one s | the largest p |
+| TIME(n), DATETIME(n), TIMESTAMP(n) | the largest n |
+| ENUM, SET, where one list begins with the other | the longer list |
+| NULL | NULL, if any shard has it |
+| DEFAULT | that of all shards; the rule of the column while a shard lacks it |
+| plain key | every plain key that a shard has |
+
+Everything else has to be equal, else `IncompatibleError` says in what the shards differ.
+
+The *rule* of a column is the value that rows of a shard without it get. It is what ADD COLUMN fills in: a constant
+default, NULL, or the zero of the type for NOT NULL. A column that has none (`fill_of`) is never lacking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from unshard.schema.definition import (
+    BLOB_TYPES,
+    CLOB_TYPES,
+    INTEGER_TYPES,
+    ColumnDefinition,
+    DataType,
+    Default,
+    DefaultKind,
+    KeyDefinition,
+    KeyKind,
+    TableDefinition,
+)
+from unshard.schema.lex import unquoted
+
+_LENGTHS = frozenset({"char", "varchar", "varbinary", "bit"})
+_FRACTIONS = frozenset({"time", "datetime", "timestamp"})
+_TEXTS = frozenset({"char", "varchar"})
+_FLOATS = frozenset({"float", "double"})
+_LADDERS = (INTEGER_TYPES, CLOB_TYPES, BLOB_TYPES)
+_MOMENT = {
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+    "datetime": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
+    "time": re.compile(r"-?\d\d:\d\d:\d\d"),
+}
+
+
+class IncompatibleError(Exception):
+    """Two shards have what no structure takes from both; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What rows get in a column that their shard lacks: the value as Arrow carries it, and its SQL text."""
+
+    value: str | int | float | None
+    text: str
+
+
+def fill_of(column: ColumnDefinition) -> Fill | None:
+    """The rule of a column, None where it has none: its value differs by row or by the moment, or is not carried."""
+    if column.generated is not None or column.auto_increment or column.period or column.renewed:
+        return None
+    default, kind = column.default, column.type
+    if default is None or default.kind is DefaultKind.NULL:
+        return Fill(None, "NULL") if column.nullable else _zero(kind)
+    if default.kind is not DefaultKind.CONSTANT or default.text[:1] in "bBxX":
+        return None
+    text = unquoted(default.text) if default.text[:1] in "'\"" else default.text
+    if kind.name in INTEGER_TYPES or kind.name == "year":
+        return Fill(int(text), default.text) if re.fullmatch(r"-?\d+", text) else None
+    if kind.name == "decimal":
+        return _decimal(text, kind)
+    if kind.name in _FLOATS:
+        return Fill(float(text), default.text) if re.fullmatch(r"-?\d+(\.\d+)?", text) else None
+    if kind.name in _TEXTS or (kind.name in ("enum", "set") and _are_members(text, kind)):
+        return Fill(text, default.text)
+    moment = _MOMENT.get(kind.name)
+    return Fill(text, default.text) if moment is not None and not kind.arguments and moment.fullmatch(text) else None
+
+
+def _zero(kind: DataType) -> Fill | None:
+    """What ADD COLUMN fills into a column that is NOT NULL and has no default."""
+    if kind.name in INTEGER_TYPES:
+        return Fill(0, "0")
+    if kind.name == "decimal":
+        return _decimal("0", kind)
+    if kind.name in _FLOATS:
+        return Fill(0.0, "0")
+    if kind.name in _TEXTS or kind.name == "set":
+        return Fill("", "''")
+    if kind.name == "enum" and kind.members:
+        return Fill(kind.members[0], "'" + kind.members[0].replace("\\", "\\\\").replace("'", "''") + "'")
+    return None
+
+
+def _decimal(text: str, kind: DataType) -> Fill | None:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    shown = format(value, f".{kind.arguments[1] if len(kind.arguments) > 1 else 0}f")
+    return Fill(shown, shown) if Decimal(shown) == value else None
+
+
+def _are_members(text: str, kind: DataType) -> bool:
+    return text in kind.members or (kind.name == "set" and all(one in kind.members for one in text.split(",") if text))
+
+
+def joined_type(one: DataType, other: DataType) -> DataType:
+    """The smallest type that takes the values of both unchanged. Raises IncompatibleError."""
+    one, other = _plain(one), _plain(other)
+    if one == other:
+        return one
+    if (one.unsigned, one.zerofill) == (other.unsigned, other.zerofill) and not one.zerofill:
+        ladder = next((names for names in _LADDERS if one.name in names and other.name in names), None)
+        if ladder is not None:
+            return max(one, other, key=lambda kind: ladder.index(kind.name))
+        if one.name == other.name:
+            found = _of_one_name(one, other)
+            if found is not None:
+                return found
+    raise IncompatibleError(f"{_shown(one)} and {_shown(other)}")
+
+
+def _of_one_name(one: DataType, other: DataType) -> DataType | None:
+    pair = (one, other)
+    if one.name in _LENGTHS or one.name in _FRACTIONS:
+        return max(pair, key=lambda kind: kind.arguments or (0,))
+    if one.name == "decimal" and one.arguments[1:] == other.arguments[1:]:
+        return max(pair, key=lambda kind: kind.arguments)
+    if one.name in ("enum", "set"):
+        short, long = sorted(pair, key=lambda kind: len(kind.members))
+        return long if long.members[: len(short.members)] == short.members else None
+    return None
+
+
+def _plain(kind: DataType) -> DataType:
+    """Without an integer's display width, which says nothing of its values."""
+    if kind.name in INTEGER_TYPES and not kind.zerofill and kind.arguments:
+        return replace(kind, arguments=())
+    return kind
+
+
+def _shown(kind: DataType) -> str:
+    inside = ",".join(map(str, kind.arguments)) or ",".join(f"'{member}'" for member in kind.members)
+    return f"{kind.name}{f'({inside})' if inside else ''}{' unsigned' if kind.unsigned else ''}"
+
+
+def _others(column: ColumnDefinition) -> tuple[object, ...]:
+    """What two columns have to have in common."""
+    return (
+        _same_name(column.charset),
+        _same_name(column.collation),
+        column.renewed,
+        column.auto_increment,
+        column.generated,
+        column.stored,
+        column.invisible,
+        column.period,
+        column.others,
+    )
+
+
+def _same_name(name: str | None) -> str | None:
+    """A character set or collation by one of the two names that utf8 has."""
+    return re.sub(r"^utf8mb3(?=_|$)", "utf8", name) if name is not None else None
+
+
+def _default(column: ColumnDefinition) -> Default | None:
+    return None if column.default is None or column.default.kind is DefaultKind.NULL else column.default
+
+
+def joined_column(
+    having: Sequence[ColumnDefinition], rule: str | None, there: ColumnDefinition | None = None
+) -> ColumnDefinition:
+    """The join of a column over the shards that have it; `there` is what the target has, which gets no narrower.
+
+    `rule`: the SQL text of the value that rows of shards without it get; None where no shard lacks it. Raises
+    IncompatibleError.
+    """
+    first = having[0]
+    kind, nullable = first.type, bool(first.nullable)
+    for one in having[1:]:
+        if _others(one) != _others(first):
+            raise IncompatibleError(f"column {first.name} has different attributes (character set, ON UPDATE …)")
+    for one in (*having[1:], *([there] if there is not None else [])):
+        try:
+            kind = joined_type(kind, one.type)
+        except IncompatibleError as error:
+            raise IncompatibleError(f"column {first.name} is {error}") from None
+        nullable = nullable or bool(one.nullable)
+    kind = next((one.type for one in (there, first) if one is not None and _plain(one.type) == _plain(kind)), kind)
+    defaults = {_default(one) for one in having}
+    default = next(iter(defaults)) if len(defaults) == 1 else None
+    if rule is not None:
+        default = None if rule == "NULL" else Default(DefaultKind.CONSTANT, rule)
+        nullable = nullable or rule == "NULL"
+    return replace(there or first, type=kind, nullable=nullable, default=default)
+
+
+def plain_keys(table: TableDefinition) -> dict[str, KeyDefinition]:
+    """By name in lower case, the keys that refuse no row."""
+    return {key.name.lower(): replace(key, generated=False) for key in table.keys if key.kind is KeyKind.PLAIN}
+
+
+def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
+    """The plain keys of all tables, by name. Raises IncompatibleError where two of one name differ."""
+    found: dict[str, KeyDefinition] = {}
+    for table in tables:
+        for name, key in plain_keys(table).items():
+            there = found.setdefault(name, key)
+            if (there.columns, there.options) != (key.columns, key.options) or [
+                (part.prefix, part.descending, part.expression.lower()) for part in there.parts
+            ] != [(part.prefix, part.descending, part.expression.lower()) for part in key.parts]:
+                raise IncompatibleError(f"key {key.name} has other columns")
+    return found

@@ -1,0 +1,129 @@
+"""A merged table as JSON: each structure is written once, as the SHOW CREATE TABLE of its product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from unshard.errors import Where
+from unshard.model.stored_form import stamped, version_of
+from unshard.model.table import TableName, name_form, name_of
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.implied import Surroundings, complete_table
+from unshard.schema.text import read_show_create, show_create
+from unshard.shard.merged_parts import MergedChange, MergedColumns, MergedShard, Runner, ShardId, StructureRequest
+from unshard.shard.merged_table import MergedTable
+from unshard.shard.sequence import Form
+
+_ONE_NAME = "t"
+"""Shards of one structure differ in their names alone."""
+
+
+def structure_text(table: TableDefinition, dialect: Dialect) -> str:
+    """The definition as it is stored; `structure_of` reads it back."""
+    return show_create(table, _ONE_NAME, dialect)
+
+
+@lru_cache(maxsize=1024)
+def structure_of(text: str, dialect: Dialect) -> TableDefinition:
+    """The definition in a stored text."""
+    return complete_table(read_show_create(text, dialect), _ONE_NAME, Surroundings(dialect))
+
+
+def to_form(merged: MergedTable) -> Form:
+    """JSON-ready form, read back by `from_form`."""
+    texts: dict[str, int] = {}
+
+    def number(table: TableDefinition | None) -> int | None:
+        if table is None:
+            return None
+        return texts.setdefault(structure_text(table, merged.dialect), len(texts))
+
+    shards = [
+        {
+            "source": shard.source,
+            "table": name_form(shard.table),
+            "structure": number(state.structure),
+            "dropped": sorted(state.dropped),
+            "done": state.done,
+            "request": _request_form(state.request, number(state.request.after)) if state.request else None,
+        }
+        for shard, state in sorted(merged.shards.items())
+    ]
+    seen = {
+        source: {
+            "version": columns.version,
+            "after": number(columns.after),
+            "rules": dict(columns.rules),
+            "leaving": sorted(columns.leaving),
+        }
+        for source, columns in merged.seen.items()
+    }
+    runner = merged.runner
+    form = {
+        "dialect": merged.dialect.value,
+        "shards": shards,
+        "after": number(merged.after),
+        "rules": dict(merged.rules),
+        "leaving": dict(merged.leaving),
+        "structure_version": merged.version,
+        "seen": seen,
+        "runner": {
+            "source": runner.source,
+            "begun": runner.begun,
+            "shards": [[one.source, *name_form(one.table)] for one in runner.change.shards],
+            "after": number(runner.change.after),
+            "rules": dict(runner.change.rules),
+            "barrier": runner.change.barrier,
+            "dropped": list(runner.change.dropped),
+        }
+        if runner is not None
+        else None,
+    }
+    return stamped({**form, "structures": list(texts)})
+
+
+def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
+    """Raises SyncError SYNC-075 for a form of a later version."""
+    version_of(form, "the record of a merged table", Where(table=str(target)))
+    dialect = Dialect(form["dialect"])
+
+    def structure(number: int) -> TableDefinition:
+        return structure_of(form["structures"][number], dialect)
+
+    shards = {}
+    for one in form["shards"]:
+        asked = one["request"]
+        request = None
+        if asked is not None:
+            ddls = tuple(asked["ddls"])
+            request = StructureRequest(
+                asked["id"], structure(asked["after"]), asked["barrier"], ddls, asked["since"], asked["forced"]
+            )
+        state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"])
+        shards[ShardId(one["source"], name_of(one["table"]))] = state
+    seen = {
+        source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))
+        for source, one in form["seen"].items()
+    }
+    runs = form["runner"]
+    runner = None
+    if runs is not None:
+        ids = tuple(ShardId(source, name_of(name)) for source, *name in runs["shards"])
+        change = MergedChange(ids, structure(runs["after"]), runs["rules"], runs["barrier"], tuple(runs["dropped"]))
+        runner = Runner(runs["source"], change, runs["begun"])
+    after = structure(form["after"]) if form["after"] is not None else None
+    version = form["structure_version"]
+    return MergedTable(target, shards, after, form["rules"], form["leaving"], version, seen, runner, dialect)
+
+
+def _request_form(request: StructureRequest, after: int | None) -> Form:
+    return {
+        "id": request.id,
+        "after": after,
+        "barrier": request.barrier,
+        "ddls": list(request.ddls),
+        "since": request.since,
+        "forced": request.forced,
+    }

@@ -1,0 +1,110 @@
+"""What one statement of one shard is to a merged table: one that may run by itself, or one that needs a barrier. Pure.
+
+| operation | kind |
+|---|---|
+| ADD COLUMN with a rule (`join.fill_of`), a wider type, NULL, SET DEFAULT, ADD plain KEY | grows |
+| DROP COLUMN with a rule, DROP plain KEY | shrinks |
+| RENAME or CHANGE of a name, any other MODIFY, UNIQUE, PRIMARY KEY, foreign keys, CHECK | barrier |
+| partitions, options, columns without a rule, DROP and ADD of one name at once | barrier |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from unshard.schema.definition import ColumnDefinition, KeyKind, TableDefinition
+from unshard.schema.operations import (
+    AddColumn,
+    AddKey,
+    ChangeColumn,
+    DropColumn,
+    DropKey,
+    NoChange,
+    Operation,
+    SetDefault,
+)
+from unshard.shard.join import IncompatibleError, fill_of, joined_column, plain_keys
+
+
+def barrier_of(before: TableDefinition, after: TableDefinition, operations: Sequence[Operation]) -> str:
+    """Why the operations need a barrier, empty where they don't. `after` is the structure behind them."""
+    added = {one.written.column.name.lower() for one in operations if isinstance(one, AddColumn)}
+    dropped = {one.name.lower() for one in operations if isinstance(one, DropColumn)}
+    if both := sorted(added & dropped):
+        return f"it drops column {both[0]} and adds another one of that name"
+    for operation in operations:
+        why = _barrier(before, after, operation)
+        if why:
+            return why
+    return _rest(before, after)
+
+
+def _barrier(before: TableDefinition, after: TableDefinition, operation: Operation) -> str:
+    match operation:
+        case NoChange():
+            return ""
+        case AddColumn(written):
+            if written.keys or written.foreign_keys:
+                return f"it makes a key over the new column {written.column.name}"
+            made = after.column(written.column.name)
+            return _without_rule(made) if before.column(written.column.name) is None else ""
+        case DropColumn(name):
+            return _drop(before, name)
+        case ChangeColumn(old, written):
+            name = written.column.name
+            if old.lower() != name.lower():
+                return f"it renames column {old} to {name}"
+            if written.keys or written.foreign_keys:
+                return f"it makes a key over column {name}"
+            return _change(before.column(old), after.column(name))
+        case SetDefault(name):
+            return _change(before.column(name), after.column(name))
+        case AddKey(key) if key.kind is KeyKind.PLAIN:
+            return ""
+        case DropKey(name):
+            key_there = before.key(name)
+            plain = key_there is None or key_there.kind is KeyKind.PLAIN
+            return "" if plain else f"it drops {name}, which is not a plain key"
+    return f"{type(operation).__name__} is for all shards at once"
+
+
+def _without_rule(column: ColumnDefinition | None) -> str:
+    if column is None or fill_of(column) is not None:
+        return ""
+    return f"column {column.name} has no constant value that rows of shards without it could get"
+
+
+def _drop(before: TableDefinition, name: str) -> str:
+    for key in before.keys:
+        if name.lower() in key.columns and (key.kind is not KeyKind.PLAIN or len(key.columns) > 1):
+            return f"column {name} is part of key {key.name}"
+    return _without_rule(before.column(name))
+
+
+def _change(before: ColumnDefinition | None, after: ColumnDefinition | None) -> str:
+    if before is None or after is None:
+        return ""
+    try:
+        joined = joined_column((after, before), None)
+    except IncompatibleError as error:
+        return f"no type takes the values of before and behind it: {error}"
+    if (joined.type, joined.nullable) != (after.type, bool(after.nullable)):
+        return f"it narrows column {after.name}"
+    return ""
+
+
+def _rest(before: TableDefinition, after: TableDefinition) -> str:
+    """What differs besides columns and plain keys."""
+
+    def rest(table: TableDefinition) -> TableDefinition:
+        kept = tuple(replace(key, generated=False) for key in table.keys if key.kind is not KeyKind.PLAIN)
+        return replace(table, columns=(), keys=tuple(sorted(kept, key=lambda key: key.name.lower())), counter="")
+
+    if rest(before) != rest(after):
+        return "it changes unique keys, constraints, partitions or options"
+    for name, key in plain_keys(after).items():
+        there = plain_keys(before).get(name)
+        if there is not None and there.columns != key.columns:
+            return f"it changes the columns of key {key.name}"
+    return ""

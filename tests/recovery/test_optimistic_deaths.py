@@ -1,0 +1,116 @@
+"""Optimistic mode under SIGKILL, and under random statements, rows, stops and starts: no row is lost."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
+from shard_rig import ShardRig
+from shard_runs import Shards
+from task_runs import Command, TaskRun, wait_until
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+KILLS = ("ddl-execute-after", "sync-chunk-commit:1", "sync-move-after:2", "sync-close-before:1")
+PATH = (
+    "ADD COLUMN c INT NOT NULL DEFAULT 5",
+    "ADD COLUMN d VARCHAR(9) NOT NULL",
+    "MODIFY v VARCHAR(40) NOT NULL",
+    "ADD KEY by_v (v), ADD COLUMN e DECIMAL(9,2)",
+    "CHANGE v w VARCHAR(40) NOT NULL",
+    "DROP COLUMN c",
+    "ADD COLUMN c VARCHAR(9) NOT NULL DEFAULT 'new'",
+    "MODIFY w VARCHAR(50)",
+    "DROP KEY by_v",
+    "DROP COLUMN d",
+    "ADD UNIQUE KEY one (id, w)",
+)
+VALUES = {"varchar": "'x{}'", "int": "{}", "decimal": "{}.25"}
+
+
+@pytest.fixture
+def rig(
+    schema: str,
+    source_server: MariadbServer,
+    second_source: MariadbServer,
+    target_server: MariadbServer,
+    tmp_path: Path,
+    spark: SparkSession,
+) -> ShardRig:
+    return ShardRig(schema, {"s1": source_server, "s2": second_source}, target_server, tmp_path, spark)
+
+
+def write(shards: Shards, source: str, table: int, number: int) -> None:
+    """One row with a value for each column that the shard has now, and another value in one of its rows."""
+    kinds = {
+        row[0]: row[1].split("(")[0] for row in shards.sources[source].query(f"SHOW COLUMNS FROM {shards.at(table)}")
+    }
+    values = {name: VALUES[kind].format(number) for name, kind in kinds.items() if name != "id"}
+    names = ", ".join(["id", *values])
+    texts = ", ".join([str(shards.id(source, table, number)), *values.values()])
+    shards.run(source, f"INSERT INTO {shards.at(table)} ({names}) VALUES ({texts})")
+    change = ", ".join(f"{name} = {value}" for name, value in values.items())
+    shards.update(source, table, number // 2, change)
+
+
+def test_every_death_leaves_all_rows(rig: ShardRig) -> None:
+    shards = optimistic(rig, syncer={"batch": 2, "checkpoint-flush-interval": 600})
+    with rig.run(shards) as run:
+        run.catch_up()
+    for number, place in enumerate(KILLS):
+        for source, table in shards.shards:
+            shards.alter(source, table, f"ADD COLUMN c_{number} INT NOT NULL DEFAULT {number}")
+            shards.insert(source, table, 10 + number, **{f"c_{number}": "7"})
+        if number:
+            for source, table in shards.shards:
+                shards.alter(source, table, f"DROP COLUMN c_{number - 1}")
+        with Command(shards.files(), crash_at=place) as command:
+            command.dies(place)
+    with rig.run(shards) as run:
+        has_columns(run, shards, "id", "v", f"c_{len(KILLS) - 1}")
+        in_step(run, shards)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_statements_rows_stops_and_starts(rig: ShardRig, seed: int) -> None:
+    chosen = random.Random(seed)
+    shards = optimistic(rig, syncer={"batch": 3})
+    at = dict.fromkeys(shards.shards, 0)
+    numbers = dict.fromkeys(shards.shards, 0)
+    run: TaskRun | None = rig.run(shards).start()
+    assert run is not None
+    run.catch_up()
+    while any(place < len(PATH) for place in at.values()):
+        shard = chosen.choice(list(at))
+        for _ in range(chosen.randint(0, 3)):
+            numbers[shard] += 1
+            write(shards, *shard, numbers[shard])
+        if at[shard] < len(PATH) and chosen.random() < 0.6:
+            shards.alter(*shard, PATH[at[shard]])
+            at[shard] += 1
+        if chosen.random() < 0.15:
+            if run is not None:
+                run.stop()
+                run = None
+            else:
+                run = rig.run(shards).start()
+    if run is not None:
+        run.stop()
+    with rig.run(shards) as last:
+
+        def equal() -> bool:
+            if last.crew.errors:
+                raise last.crew.errors[0]
+            return holds(shards, {}) and not shards.held()
+
+        def told() -> str:
+            return f"{merged_rows(shards)}\n{upstream_rows(shards)}\n" + "\n".join(map(str, last.crew.readings()))
+
+        wait_until(equal, "the rows of all shards", 120, told)
+        names = {row[0] for row in shards.target.query(f"SHOW COLUMNS FROM {shards.merged}")}
+        assert names == {"id", "w", "e", "c"}
