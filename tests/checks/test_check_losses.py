@@ -13,6 +13,7 @@ from unshard.checks.result import Finding
 from unshard.testing.servers import MariadbServer
 
 pytestmark = pytest.mark.server
+CODES = "character code checker"
 KEYS = "target key checker"
 MOVES = "row move checking"
 SETTINGS = "settings checking"
@@ -36,6 +37,27 @@ def test_a_key_that_the_sources_key_implies(
         f"CREATE DATABASE IF NOT EXISTS {schema}", f"CREATE TABLE {schema}.k (id INT, v INT, PRIMARY KEY (v, id))"
     )
     assert found(files, KEYS) == []
+
+
+def test_a_character_set_with_two_codes_for_one_character(
+    files: TaskFiles, changed_source: MariadbServer, target_server: MariadbServer, schema: str
+) -> None:
+    changed_source.run(
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARACTER SET eucjpms, w VARCHAR(9) CHARSET sjis)",
+        f"INSERT INTO {schema}.k (id, v) VALUES (1, _eucjpms x'8FA2B7'), (2, _eucjpms x'A1C1'), (3, NULL)",
+    )
+    (lack,) = found(files, CODES)
+    assert "(v: eucjpms, w: sjis)" in lack.short_error
+    query = lack.instruction.split(";")[0]
+    assert changed_source.query(query) == [(1,)]
+    target_server.run(
+        f"CREATE DATABASE IF NOT EXISTS {schema}",
+        f"CREATE TABLE {schema}.k (id INT PRIMARY KEY, v VARCHAR(9) CHARSET utf8mb4, w VARCHAR(9) CHARSET sjis)",
+    )
+    (lack,) = found(files, CODES)
+    assert "(w: sjis)" in lack.short_error
+    target_server.run(f"ALTER TABLE {schema}.k MODIFY w VARCHAR(9) CHARSET utf8mb4")
+    assert found(files, CODES) == []
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,11 @@ ITEMS: tuple[Item, ...] = (
         lambda source, task, config: losses.json_values(source, task), applies="all but `dump`, from MySQL",
     ),
     Item(
+        "character_codes", "character code checker",
+        "no text goes through Unicode from a character set with two codes for one character into the same set", "source",
+        lambda source, task, config: losses.character_codes(source, task), applies="all but `dump`",
+    ),
+    Item(
         "target_keys", "target key checker",
         "the target has no unique key that the source's rows are not held to", "source",
         lambda source, task, config: losses.keys_of_the_target(source, task), applies="all but `dump`",

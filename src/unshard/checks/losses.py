@@ -8,6 +8,7 @@ from unshard.checks.facts import SourceFacts, TaskFacts
 from unshard.checks.result import Finding
 from unshard.checks.shards import Group
 from unshard.model.table import Index, Table, TableName, quote_name
+from unshard.mysql.charsets import TWO_CODES
 from unshard.mysql.flavour import Flavour
 
 _AGAIN = "safe mode (after a kill without receipts, a lock-free dump, `safe-mode: true`) and `delivery: at-least-once`"
@@ -44,6 +45,38 @@ def json_values(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
 
 def _read_again(column: str) -> str:
     return f"CAST(CONVERT({quote_name(column)} USING utf8mb4) AS JSON)"
+
+
+def character_codes(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:
+    """Text travels as Unicode: of two codes that a character set has for one character, the target gets the first."""
+    if task.target is None or task.target.is_tidb:
+        return
+    for name, table in source.tables.items():
+        there = task.there.get(source.targets[name])
+        takes = {column.name.lower(): column.charset for column in there.columns} if there is not None else {}
+        columns = [
+            column
+            for column in table.columns
+            if column.charset in TWO_CODES
+            and not column.generated
+            and takes.get(column.name.lower(), column.charset) == column.charset
+        ]
+        if columns:
+            examined = " OR ".join(
+                f"BINARY {quote_name(column.name)} <>"
+                f" BINARY CONVERT(CONVERT({quote_name(column.name)} USING utf8mb4) USING {column.charset})"
+                for column in columns
+            )
+            told = ", ".join(f"{column.name}: {column.charset}" for column in columns)
+            yield Finding(
+                "warn",
+                f"{name} has columns of a character set with two codes for some characters ({told}): such a character"
+                " arrives under one code, the text is equal and its bytes may differ",
+                f"SELECT COUNT(*) FROM {name.quoted} WHERE {examined}; at the source counts the rows whose bytes differ"
+                " then; a utf8mb4 column in the target has one code for each character",
+                str(name),
+                str(source.targets[name]),
+            )
 
 
 def keys_of_the_target(source: SourceFacts, task: TaskFacts) -> Iterator[Finding]:

@@ -50,6 +50,7 @@ CheckingItem = Literal[
     "target_triggers",
     "unmatched_rules",
     "json_values",
+    "character_codes",
     "target_keys",
     "rows_between_sources",
     "shard_settings",

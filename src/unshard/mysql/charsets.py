@@ -171,6 +171,9 @@ UNICODE = {"ucs2": "utf_16_be", "utf16": "utf_16_be", "utf16le": "utf_16_le", "u
 BEYOND_THREE_BYTES = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 """Charsets with letters that take four bytes in UTF-8, which information_schema and SHOW CREATE TABLE can't show."""
 
+TWO_CODES = frozenset({"cp932", "sjis", "ujis", "eucjpms", "armscii8"})
+"""Charsets in which two codes are one character of Unicode: text that goes through Unicode gets one of them back."""
+
 ENTRY_BYTES = 4
 _THREE_BYTES = 0x8F  # in the EUC charsets it opens a character of three bytes
 _EUC = frozenset({"ujis", "eucjpms"})
