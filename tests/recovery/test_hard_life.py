@@ -3,6 +3,8 @@ target stays away for longer than the task waits. Every change arrives once.
 
 UNSHARD_KILLS is the number of deaths while rows come, 4 if it is not set. Of each five, the last two are the target's.
 UNSHARD_AWAY_SECONDS is how long the target stays away in the load and in the first batches, 2 if it is not set.
+UNSHARD_TARGET_ENDS is how the target ends, `kill` if it is not set. An embedded TiDB keeps the history of its rows over
+`stop` alone (`unshard.testing.tidb_history`): a storm of many kills of the task is proved there with it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,15 @@ from unshard.testing.workload import Workload, WorkPlan
 pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
 KILLS = int(os.environ.get("UNSHARD_KILLS", "4"))
 AWAY_SECONDS = float(os.environ.get("UNSHARD_AWAY_SECONDS", "2"))
+TARGET_ENDS = os.environ.get("UNSHARD_TARGET_ENDS", "kill")
+
+
+def end(server: MariadbServer) -> None:
+    {"kill": server.kill, "stop": server.stop}[TARGET_ENDS]()
 
 
 def restart(server: MariadbServer, seconds: float) -> None:
-    server.kill()
+    end(server)
     time.sleep(seconds)
     server.start()
 
@@ -85,7 +92,7 @@ def test_every_change_arrives_once(source: MariadbServer, target: MariadbServer,
         with row_held(target, first.quoted):
             source.run(f"UPDATE {first.quoted} SET k = k + 1")
             wait_until(lambda: stands_still(target), "in the middle of a batch")
-            target.kill()
+            end(target)
             assert command.wait() == 1, command.text
     assert "SYNC-005 [source s1" in command.text, command.text
     assert "what to do: " in command.text

@@ -198,8 +198,8 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "character_codes", "character code checker",
-        "no text goes through Unicode from a character set with two codes for one character into the same set", "source",
-        lambda source, task, config: losses.character_codes(source, task), applies="all but `dump`",
+        "no text goes through Unicode from a character set with two codes for one character into the same set",
+        "source", lambda source, task, config: losses.character_codes(source, task), applies="all but `dump`",
     ),
     Item(
         "target_keys", "target key checker",
