@@ -18,7 +18,7 @@ from unshard.errors import UnshardError, error_from_dict
 from unshard.model.change import ENCODED_SCHEMA, Op
 from unshard.spark.alive import failure
 from unshard.spark.folders import sees
-from unshard.spark.jobs import Task, bring_home, counted_here, run_tasks, settle, tagged
+from unshard.spark.jobs import Task, bring_home, counted, run_tasks, settle, tagged
 from unshard.sync.batch.plan import BatchPlan, Range
 from unshard.sync.batch.row_counts import LedgerReport, Seen, add_up
 from unshard.sync.batch.shipped_log import carried
@@ -138,7 +138,7 @@ def _shuffled(spark: SparkSession, plan: BatchPlan) -> list[LedgerReport]:
         received = [pa.RecordBatch.from_arrays(batch.columns, schema=ENCODED_SCHEMA) for batch in batches]
         changes = pa.Table.from_batches(received, ENCODED_SCHEMA).sort_by("seq").combine_chunks()
         report = _apply_partition(plan, changes)
-        columns = [pa.array([pickle.dumps(report)], pa.binary()), counted_here()]
+        columns = [pa.array([pickle.dumps(report)], pa.binary()), pa.array([counted()], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["report", "events"])
         settle()
 
