@@ -1,6 +1,4 @@
-"""A log with much DDL on small tables: each is made, filled, altered, filled again and dropped, one after the other.
-
-"""
+"""A log with much DDL on small tables: each is made, filled, altered, filled again and dropped, one after the other."""
 
 from __future__ import annotations
 
