@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from target_servers import new_target
+from target_servers import BUILT_IN_COLLATIONS, new_target
 from unshard.spark.session import spark_session
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
@@ -33,6 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A test that asks for a server by fixture is marked `server`, whether or not its author thought of it.
     """
     for item in items:
+        if item.get_closest_marker("mydumper") and shutil.which("mydumper") is None:
+            item.add_marker(
+                pytest.mark.skip(reason="mydumper is not installed, and `make setup` is not offered it here")
+            )
         if _SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
     items.sort(key=_cost, reverse="PYTEST_XDIST_WORKER" in os.environ)
@@ -45,14 +50,14 @@ def _cost(item: pytest.Item) -> int:
 @pytest.fixture(scope="session")
 def source_server() -> Iterator[MariadbServer]:
     """The upstream of the run. Use a schema of your own (`schema`), and leave its variables as they are."""
-    with MariadbServer() as server:
+    with MariadbServer(BUILT_IN_COLLATIONS) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def second_source() -> Iterator[MariadbServer]:
     """Another upstream, with its own binlog and another GTID domain."""
-    with MariadbServer({"gtid_domain_id": "2"}) as server:
+    with MariadbServer({"gtid_domain_id": "2", **BUILT_IN_COLLATIONS}) as server:
         yield server
 
 

@@ -133,6 +133,7 @@ def same(one: MariadbServer, other: MariadbServer, table: str) -> bool:
     return bool(one.query(f"CHECKSUM TABLE {table} EXTENDED") == other.query(f"CHECKSUM TABLE {table} EXTENDED"))
 
 
+@pytest.mark.mydumper
 @pytest.mark.server
 @pytest.mark.parametrize("flags", [["-r", "1000"], ["-c"], ["-s", "20000"]])
 def test_mydumper_s_dump_is_loaded(
@@ -149,6 +150,7 @@ def test_mydumper_s_dump_is_loaded(
     assert same(source_server, target_server, f"{shop}.orders")
 
 
+@pytest.mark.mydumper
 @pytest.mark.server
 def test_text_that_tidb_would_take_for_utf8_is_refused(
     make_load: Callable[..., LoadUnit],
@@ -166,6 +168,7 @@ def test_text_that_tidb_would_take_for_utf8_is_refused(
     assert target_server.query(f"SELECT COUNT(*) FROM {shop}.orders") == [(0,)]
 
 
+@pytest.mark.mydumper
 @pytest.mark.server
 def test_myloader_loads_our_sql(
     make_dump: Callable[..., DumpUnit],

@@ -25,6 +25,7 @@ def filled(server: MariadbServer, schema: str) -> Workload:
     return work
 
 
+@pytest.mark.mydumper
 def test_load_takes_what_mydumper_wrote(
     spark: SparkSession, source_server: MariadbServer, target_server: MariadbServer, schema: str, tmp_path: Path
 ) -> None:

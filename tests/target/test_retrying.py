@@ -88,7 +88,7 @@ def test_a_deadlock_made_by_another_session(server: MariadbServer, kept: KeptWri
     def other() -> None:  # it has more to undo, so the server gives up ours
         connection = server.connection()
         rows(connection, "BEGIN")
-        rows(connection, "UPDATE d.t SET n = 5 WHERE id > 1")
+        rows(connection, "UPDATE d.t FORCE INDEX (PRIMARY) SET n = 5 WHERE id > 1")  # a scan of all would lock row 1
         theirs.set()
         ours.wait(PATIENCE_SECONDS)
         rows(connection, "UPDATE d.t SET n = n + 10 WHERE id = 1")

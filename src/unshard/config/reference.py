@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
@@ -65,7 +66,7 @@ def _place(model: type[Section], path: str, places: dict[type[Section], list[str
 
 def _table(model: type[Section]) -> str:
     rows = "\n".join(_row(name, info, model) for name, info in model.model_fields.items())
-    return f"{(model.__doc__ or '').strip()}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}\n"
+    return f"{cleandoc(model.__doc__ or '')}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}\n"
 
 
 def _row(name: str, info: FieldInfo, model: type[Section]) -> str:
