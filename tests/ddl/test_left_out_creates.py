@@ -23,7 +23,7 @@ def test_its_table_is_not_known(target_server: MariadbServer, schema: str) -> No
     name = TableName(schema, "t")
     tracker = SchemaTracker(ScratchPlace("dm_meta", "task", "left"), schema_default=lambda schema: None)
     tracker.apply({name: Table(name, (), create_sql="CREATE TABLE `t` (`a` int)")})
-    statement = "create or replace table t (b int) collate utf8mb4_0900_ai_ci"
+    statement = "create or replace table t (b int) collate utf8mb4_of_no_server_ci"
     ddl = classify_ddl(statement, Context(schema, mariadb=True))
     rules = StatementRules(lambda name: True, lambda name: True, lambda name: name, lambda name: name)
     left = [replace(piece, run=()) for piece in pieces(ddl, rules, tracker.get)]

@@ -32,7 +32,7 @@ _OTHER = "{prefix}-004"
 _AT_TARGET = frozenset({Failure.READ_ONLY, Failure.TOO_LARGE, Failure.SHORT_OF_MEMORY})
 
 _TIMEOUT_SECONDS = 10
-_NOT_REACHED, _LOST, _TLS_FAULT = 2003, 2013, 2026  # the C driver's own numbers
+_NOT_REACHED, _GONE, _LOST, _TLS_FAULT = 2003, 2006, 2013, 2026  # the C driver's own numbers, and PyMySQL's
 
 _SHOWN = " /*!80030 , @@session.show_gipk_in_create_table_and_information_schema = ON */"
 """Ends what a source's session sets: MySQL shows the keys that it made up itself (`my_row_id`), for the log has their
@@ -114,7 +114,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
 def login_error(error: Exception, endpoint: Endpoint) -> Any:
     """What a login has failed with, of either driver; a connection that was lost on the way may be a TLS matter."""
     tls = endpoint.tls
-    if tls is None or not tls.cert or error.args[:1] != (_LOST,):
+    if tls is None or not tls.cert or error.args[0] not in (_GONE, _LOST):
         return error
     told = refusal(endpoint.host, endpoint.port, tls)
     return type(error)(_TLS_FAULT, told) if told else error

@@ -25,6 +25,7 @@ class TlsFault:
 
 FILES = "a file of `security:` can't be used"
 NO_TLS = "the server has no TLS"
+_RESET = "the connection was reset behind the handshake"
 OTHER_NAME = "the certificate's common name is not in cert-allowed-cn"
 
 _FAULTS: tuple[tuple[tuple[str, ...], TlsFault], ...] = (
@@ -51,7 +52,7 @@ _FAULTS: tuple[tuple[tuple[str, ...], TlsFault], ...] = (
         ),
     ),
     (
-        ("eof occurred in violation",),
+        ("eof occurred in violation", _RESET),
         TlsFault(
             "the server broke it off without a word, as one does that refuses the client certificate",
             "see its error log; `ssl-cert` and `ssl-key` have to be of the authority that it has as ssl_ca",
@@ -184,6 +185,8 @@ def refusal(host: str, port: int, tls: Tls) -> str:
             secured.recv(1)
     except ssl.SSLError as error:
         return str(error)
+    except ConnectionResetError:
+        return _RESET
     except OSError:  # also: nothing came, it waits for the login
         return ""
     return ""
