@@ -114,7 +114,7 @@ def connect(endpoint: Endpoint, side: Side, *, text: bool = True, patience_secon
 def login_error(error: Exception, endpoint: Endpoint) -> Any:
     """What a login has failed with, of either driver; a connection that was lost on the way may be a TLS matter."""
     tls = endpoint.tls
-    if tls is None or not tls.cert or error.args[0] not in (_GONE, _LOST):
+    if tls is None or not tls.cert or error.args[:1] not in ((_GONE,), (_LOST,)):
         return error
     told = refusal(endpoint.host, endpoint.port, tls)
     return type(error)(_TLS_FAULT, told) if told else error
