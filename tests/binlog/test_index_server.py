@@ -56,6 +56,12 @@ def printed(path: Path) -> list[tuple[int, str]]:
     return [(int(end), what) for end, what in _EVENT.findall(text)]
 
 
+def begins(path: Path) -> set[int]:
+    """Where events begin. MariaDB 11.8 writes no end position into those inside of a transaction."""
+    text = subprocess.run([program("mariadb-binlog"), str(path)], capture_output=True, check=True).stdout.decode()
+    return {int(offset) for offset in re.findall(r"^# at (\d+)$", text, re.MULTILINE)}
+
+
 def statements(extents: list[TransactionRange]) -> list[str]:
     return [log_range.stop.sql for log_range in extents if isinstance(log_range.stop, PlainStatement)]
 
@@ -215,7 +221,7 @@ def test_what_the_server_writes_and_we_refuse(
         take_all(path)
     assert caught.value.code == code
     offset = int((caught.value.where.position or "").rpartition(":")[2])
-    assert offset in {end for end, _ in printed(path)}
+    assert offset in begins(path)
 
 
 def test_a_binlog_without_checksums(schema: str) -> None:
