@@ -225,6 +225,8 @@ class TaskRun:
             return False
         if not self.files.follows(subtask.source) or sync.meter.doing == "going over to another server":
             return False
+        if self.files.applied(subtask.source) is None:  # the place is known before the first is written
+            return False
         return sync.meter.location.position >= end  # it may have been of the other server's names until just now
 
     def reach(self, unit: str) -> None:
