@@ -26,9 +26,9 @@ class Present(NamedTuple):
         """The columns that either image has, in table order."""
         return tuple(n for n in range(count) if any(images is not None and n in images for images in self))
 
-    def lacks_columns(self, count: int) -> bool:
-        """Whether an image has not all `count` columns."""
-        return any(images is not None and len(images) < count for images in self)
+    def lacks_columns(self, count: int, but: frozenset[int] = frozenset()) -> bool:
+        """Whether an image has not all `count` columns, `but` for some that need not be there."""
+        return any(images is not None and len(images | but) < count for images in self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from unshard.kernels.rows import read_events
 from unshard.kernels.sink import LeftOut, RowFault, RowSink
 from unshard.model.change import IMAGE_FIELDS
 from unshard.model.table import Column, Table, TableName
+from unshard.mysql.structure import is_hash_column
 from unshard.mysql.types import arrow_type
 
 RoutedStatement = Callable[[TableMap, int], Table | None]
@@ -186,14 +187,16 @@ class _Sinks:
         return self._special[key]
 
     def _special_sink(self, whole: _Target, present: Present, table_map: TableMap, diffs: bool) -> PartialSink:
-        numbers = present.either(len(whole.columns))
+        hidden = frozenset(number for number, column in enumerate(whole.columns) if is_hash_column(column))
+        partial = present.lacks_columns(len(whole.columns), but=hidden)
+        numbers = present.either(len(whole.columns)) if partial else tuple(range(len(whole.columns)))
         json = [number for number, code in enumerate(table_map.types) if diffs and code == JSON]
         documents = {place: json.index(number) for place, number in enumerate(numbers) if number in json}
         label = _Target(
             whole.table,
             tuple(RAW_DOCUMENT if number in json else whole.layouts[number] for number in numbers),
             tuple(whole.columns[number] for number in numbers),
-            present if present.lacks_columns(len(whole.columns)) else None,
+            present if partial else None,
             documents,
         )
         before, after = (bytes(columns is not None and number in columns for number in numbers) for columns in present)
