@@ -15,7 +15,7 @@ from unshard.model.change import Op
 from unshard.model.table import Column, Table
 from unshard.testing.servers import MariadbServer
 
-LONG, BLOB = 3, 252
+LONG, LONGLONG, BLOB = 3, 8, 252
 TABLE = table_of(int_column("a"), int_column("b"), Column("c", "blob", "blob"), int_column("d"))
 HEAD = pack("<IHH", 1, 0, 1)
 NO_BLOB = frozenset({0, 1, 3})
@@ -127,6 +127,23 @@ def test_a_partial_image_cut_short(size: int) -> None:
     with pytest.raises(BinlogError) as caught:
         decode(file, lambda table_map, offset: TABLE)
     assert caught.value.code in ("BINLOG-021", "BINLOG-023")
+
+
+def test_images_that_lack_a_hidden_hash_alone_are_whole() -> None:
+    """MariaDB 11.8.9 writes an UPDATE and a DELETE so; the hash is NULL here, and nobody asks for it."""
+    name = "DB_ROW_HASH_1"
+    hidden = Column(name, "bigint", "bigint(20) unsigned", True, precision=20, generated=True, invisible=True)
+    table = table_of(int_column("a"), int_column("b"), hidden)
+    file = File()
+    map_table(file, [LONG, LONG, LONGLONG], b"")
+    file.event(25, HEAD + b"\x03\x03" + b"\x00" + number(5) + number(6))
+    file.event(25, HEAD + b"\x03\x07" + b"\x00" + number(7) + number(8) + bytes(8))
+    file.event(25, HEAD + b"\x03\x01" + b"\x00" + number(9))
+    found = decode(file, lambda table_map, offset: table)
+    whole = [row for _, batch in found.batches for row in zip(*(one.to_pylist() for one in batch.columns), strict=True)]
+    assert sorted(whole) == [(Op.DELETE, 0, 5, 6, None), (Op.DELETE, 1, 7, 8, 0)]
+    (partial,) = found.partial
+    assert partial.present == (frozenset({0}), None) and rows_of(partial) == [(Op.DELETE, 2, 9)]
 
 
 @pytest.mark.parametrize(
