@@ -3,8 +3,7 @@ target stays away for longer than the task waits. Every change arrives once.
 
 UNSHARD_KILLS is the number of deaths while rows come, 4 if it is not set. Of each five, the last two are the target's.
 UNSHARD_AWAY_SECONDS is how long the target stays away in the load and in the first batches, 2 if it is not set.
-UNSHARD_TARGET_ENDS is how the target ends, `kill` if it is not set. An embedded TiDB keeps the history of its rows over
-`stop` alone (`unshard.testing.tidb_history`): a storm of many kills of the task is proved there with it.
+UNSHARD_TARGET_ENDS is how the target ends: `kill`, if it is not set, or `stop`.
 """
 
 from __future__ import annotations

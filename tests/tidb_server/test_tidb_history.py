@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -110,6 +111,22 @@ def test_each_version_is_told_with_the_transaction_that_made_it(tidb: TidbServer
     assert found["9"] == []
     assert found["1"][0].transaction == found["2"][0].transaction
     assert found["1"][0].transaction < found["1"][1].transaction
+
+
+def test_a_history_outlives_a_kill_of_the_server(tidb: TidbServer, table: TableName) -> None:
+    """Also of transactions that the store has written in one batch, as it does of those that commit side by side."""
+    keys = list(map(str, range(8)))
+
+    def write(key: str) -> None:
+        tidb.run(*(f"REPLACE INTO {table.quoted} VALUES ({key}, {value})" for value in range(100)))
+
+    with ThreadPoolExecutor(len(keys)) as threads:
+        list(threads.map(write, keys))
+    before = versions(tidb, table, keys)
+    assert {key: len(history) for key, history in before.items()} == dict.fromkeys(keys, 100)
+    tidb.kill()
+    tidb.start()
+    assert versions(tidb, table, keys) == before
 
 
 def test_changes_that_were_applied_once(task: Task) -> None:

@@ -2,9 +2,8 @@
 
 TiDB keeps all versions of a key until its garbage collection, which `TidbServer` leaves off. Which transactions wrote
 a key is told by TiDB's own HTTP service (`/mvcc/key`), what the row was then by a query as of that moment
-(`tidb_snapshot`), under the structure of that moment. Both outlive a stop of the server. When it is killed, the
-embedded store reads its log again, and gives the newest version of some rows the moments of another transaction (the
-values are right). So a history proves what was done up to the first kill of the server, and the rows prove the rest.
+(`tidb_snapshot`), under the structure of that moment. Both outlive a stop and a kill of the server; the latter by a
+change to the embedded store that `tools/tidb/build` makes.
 
 A transaction leaves one version of a row, however many of its changes it carried. So a history is held against the
 log of the source row by row, in order (`walks`), and not change by change.
