@@ -156,7 +156,7 @@ def test_the_first_migration(servers: dict[str, ThrowawayServer], tmp_path: Path
         write_more(one, two)
         wait_until(lambda: arrived(target, one, two), "followed", told=lambda: shell.text)
         assert shell.ends(signal.SIGINT) == 0, shell.text
-        (told,) = re.findall(r"Ctrl-C once.*?prints `([^`]*)`, exit code 0", page.text, re.DOTALL)
+        (told,) = re.findall(r"Ctrl-C once.*?prints `([^`]*)`\s+and exits with code 0", page.text, re.DOTALL)
         assert told in shell.text
         write_more(one, two)
         shell.type(start)
@@ -188,7 +188,7 @@ def test_the_first_migration(servers: dict[str, ThrowawayServer], tmp_path: Path
     reached = {name: (file, position) for name, file, position in run_sql(target, page.next("sql"))}
     for name, source in (("shop-01", one), ("shop-02", two)):
         assert reached[name] == source.query("SHOW MASTER STATUS")[0][:2]
-    assert "the table's AUTO_INCREMENT stands behind the largest id" in page.text
+    assert "AUTO_INCREMENT counter is larger than the largest id" in page.text
     target.run("INSERT INTO shop.orders (amount) VALUES (7)")
     assert target.query("SELECT MAX(id) = (SELECT id FROM shop.orders WHERE amount = 7) FROM shop.orders") == [(1,)]
     assert "`DROP DATABASE dm_meta`" in page.text
