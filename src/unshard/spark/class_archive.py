@@ -2,6 +2,9 @@
 
 Without it a start loads some ten thousand classes out of 280 jars, one by one, which is over half of its time. `make
 setup` runs this once.
+
+Spark names one jar twice in its class path. Java 17 takes an archive of such a path. Java 21 writes one and then
+refuses it ("shared class paths mismatch"); no archive is kept there, and a start takes some seconds longer.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ from unshard.spark.jobs import run_tasks
 from unshard.spark.session import JAVA_OPTIONS, class_archive, spark_session
 
 _WRITING_SECONDS = 300.0
+_A_CLASS_OF_SPARK = "org.apache.spark.deploy.SparkSubmit"
 
 
 def write() -> None:
     """Run small jobs of each kind in a session, and have its JVM write the classes that they took as it ends.
 
-    The file is there whole or not at all; one that is there stays. Raises OSError where the JVM wrote none.
+    The file is there whole or not at all, and only if this Java uses it; one that is there stays. Raises OSError where
+    the JVM wrote none.
     """
     path = class_archive()
     if path.exists():
@@ -37,14 +42,30 @@ def write() -> None:
             conf = {"spark.driver.extraJavaOptions": options}
             with spark_session("local[2]", conf, Path(folder) / "spark.log") as session:
                 gateway = session.sparkContext._gateway
+                java, class_path = _started_as(gateway.proc.pid)
                 try:
                     _work(session)
                 finally:
                     gateway.shutdown()
                     _ended(gateway.proc)
-        fresh.replace(path)
+        if is_used(java, class_path, fresh):
+            fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def is_used(java: str, class_path: str, archive: Path) -> bool:
+    """Whether this Java, started with that class path, takes Spark's classes from the archive."""
+    switches = [*JAVA_OPTIONS.split(), f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:class+load:stdout"]
+    command = [java, *switches, "-cp", class_path, _A_CLASS_OF_SPARK, "--version"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    return any(_A_CLASS_OF_SPARK in line and "shared objects file (top)" in line for line in told)
+
+
+def _started_as(jvm: int) -> tuple[str, str]:
+    """The program and the class path of a JVM of Spark's."""
+    words = Path(f"/proc/{jvm}/cmdline").read_text(encoding="utf-8").split("\0")
+    return words[0], words[words.index("-cp") + 1]
 
 
 def _work(session: SparkSession) -> None:
