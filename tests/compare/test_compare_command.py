@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from comparisons import run_file
 from task_runs import UNSHARD, TaskFiles
 from unshard.compare.sync_diff_file import load_diff_file
 from unshard.errors import CompareError
@@ -111,6 +112,14 @@ def test_a_file_of_sync_diff_inspector(
     (table,) = json.loads(done.stdout)["tables"]
     assert (table["table"], table["source_rows"], table["target_rows"]) == (f"{schema}.t", 3, 3)
     assert "are equal" in (files.folder / "out" / "summary.txt").read_text()
+
+    asked = (files.folder / "diff.toml").read_text().replace("export-fix-sql = false", "").replace('["w"]', "[]")
+    (files.folder / "diff.toml").write_text(asked)
+    target_server.run(f"UPDATE {schema}.t SET w = id WHERE id IN (2, 3)")
+    done = run(files.folder, "--config", "diff.toml", "-q")
+    assert done.returncode == 1 and "fix-on-tidb0.sql has 1 statements" in done.stdout, done.stdout + done.stderr
+    run_file(target_server, files.folder / "out" / "fix-on-tidb0.sql")
+    assert target_server.query(f"SELECT w FROM {schema}.t WHERE id = 1") == [(1,)]
 
 
 @pytest.mark.parametrize(

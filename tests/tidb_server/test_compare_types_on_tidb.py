@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from comparisons import compared, only_table
+from comparisons import compared, only_table, run_file
 from task_runs import TaskFiles, TaskRun
 from unshard.cli.compare import CompareWish, task_subject
 from unshard.compare.executor.checksum import digest_of, digest_sql
@@ -100,3 +100,25 @@ def test_servers_sum_up_plain_types_alike(files: TaskFiles, tidb: TidbServer, sc
     finding = ChunkFinding.from_dict(disclose(compare_chunk(pickle.dumps(ChunkOrder(table, KeyRange())))))
     assert (finding.source_rows, finding.suspects) == (3, (("1",),))
     assert TableName(schema, "plain") == table.name
+
+
+def test_statements_mend_every_type(
+    files: TaskFiles, tidb: TidbServer, schema: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    with TaskRun(files, spark) as run:
+        run.catch_up()
+    changed = ", ".join(f"c{number} = NULL" for number in range(len(_CASES)))
+    tidb.run(f"UPDATE {schema}.t SET {changed} WHERE id < 4", f"DELETE FROM {schema}.t WHERE id >= 4")
+    tidb.run(f"DELETE FROM {schema}.plain")
+    path = tmp_path / "mend.sql"
+    found = compared(files, spark, CompareWish(sql=path))
+    assert found.exit_code == 1
+    run_file(tidb, path)
+    again = compared(files, spark)
+    left = [
+        (c, list(_CASES)[int(c[1:])], one.source[0][1][c], one.target and one.target[c])
+        for table in again.tables
+        for one in table.differences
+        for c in one.columns
+    ]
+    assert (again.exit_code, left) == (0, [])

@@ -234,6 +234,7 @@ def compare(
         Path | None, typer.Option(metavar="FILE", help="Write progress there, and go on from it if it is there.")
     ] = None,
     parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the differences there too.")] = None,
+    sql: Annotated[Path | None, typer.Option(metavar="FILE", help="Write statements that mend the target.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     log: Annotated[Path, typer.Option("--log", metavar="FILE", help="Where Spark's and our own log lines go.")] = Path(
         "unshard-compare.log"
@@ -256,10 +257,9 @@ def compare(
     from unshard.compare.run import CompareSettings
 
     check_table_rules(table or ())
-
     settings = CompareSettings(sample, chunk_rows, connections, rows_per_second, wait, limit, state)
     ignored = [name.strip() for name in ignore_columns.split(",") if name.strip()]
-    wish = CompareWish(table or (), where, ignored, settings, parquet, as_json, log, quiet)
+    wish = CompareWish(table or (), where, ignored, settings, parquet, sql, as_json, log, quiet)
     if config is not None:
         raise typer.Exit(compare_diff_file(config, wish))
     assert task is not None

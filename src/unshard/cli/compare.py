@@ -14,8 +14,10 @@ from threading import Event
 
 import typer
 
+from unshard.compare.chase import RunTasks
 from unshard.compare.places import SourceWatch, newest_places, recorded_tables, wait_until_passed
 from unshard.compare.plan import NO_TABLE, ComparisonPlan, plan_comparison
+from unshard.compare.repair import repairs, write_sql
 from unshard.compare.report import text_lines, write_parquet
 from unshard.compare.result import EXIT_CODES, CompareVerdict, ComparisonOutcome
 from unshard.compare.run import CompareSettings, TableComparison
@@ -49,6 +51,7 @@ class CompareWish:
     ignored: Sequence[str] = ()
     settings: CompareSettings = field(default_factory=CompareSettings)
     parquet: Path | None = None
+    sql: Path | None = None
     as_json: bool = False
     log: Path = Path("unshard-compare.log")
     quiet: bool = False
@@ -56,7 +59,10 @@ class CompareWish:
 
 @dataclass(frozen=True, slots=True)
 class CompareSubject:
-    """What is compared: the sources, the target, and where the target has the task's records; None: it has none."""
+    """What is compared: the sources, the target, and where the target has the task's records; None: it has none.
+
+    `sql` is the file that its own settings name for statements that mend the target.
+    """
 
     sides: tuple[SourceSide, ...]
     target: Endpoint
@@ -65,6 +71,7 @@ class CompareSubject:
     wish_for: Callable[[TableName], TableWish]
     spark: SparkConfig
     skips_missing: bool = False
+    sql: Path | None = None
     notices: tuple[str, ...] = ()
 
     def plan(self) -> ComparisonPlan:
@@ -80,16 +87,36 @@ class CompareSubject:
         return replace(plan, faults=tuple(faults))
 
     def compare(
-        self, settings: CompareSettings, spark: Session, tell: Callable[[str], None], stop: Event
+        self,
+        settings: CompareSettings,
+        spark: Session,
+        tell: Callable[[str], None],
+        stop: Event,
+        sql: Path | None = None,
     ) -> ComparisonOutcome:
-        """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`."""
+        """Plan, and compare what is planned. Raises as `plan` and `TableComparison.compare`.
+
+        `sql` is a file for the statements that mend the target; the outcome's notes tell what is in it.
+        """
         plan = self.plan()
         gone = {fault.error.where.source for fault in plan.faults if fault.table is None}
         watches = [SourceWatch(side, self.target, self.meta) for side in self.sides if side.source not in gone]
         plan = self._arrived(plan, watches, settings, stop)
         tell(f"comparing {len(plan.tables)} tables of {len(self.sides)} sources")
         run = partial(run_tasks, spark)
-        return TableComparison(plan, settings, watches, run, slots(spark), tell, stop).compare()
+        found = TableComparison(plan, settings, watches, run, slots(spark), tell, stop).compare()
+        sql = sql or self.sql
+        return found if sql is None or stop.is_set() else self._with_statements(found, plan, sql, run)
+
+    def _with_statements(
+        self, found: ComparisonOutcome, plan: ComparisonPlan, path: Path, run: RunTasks
+    ) -> ComparisonOutcome:
+        whole = {str(one.name): one for one in plan.tables if not self.wish_for(one.name).ignored}
+        mended = repairs(found, whole, run)
+        count = write_sql(path, mended, found.places)
+        notes = [f"{one.table}: {note}" for one in mended for note in one.notes]
+        told = f"{path} has {count:,} statements" if mended else f"no rows differ: {path} was not written"
+        return replace(found, notes=(*found.notes, *notes, told))
 
     def _arrived(
         self, plan: ComparisonPlan, watches: Sequence[SourceWatch], settings: CompareSettings, stop: Event
@@ -134,8 +161,11 @@ def task_subject(files: TaskFiles, wish: CompareWish) -> CompareSubject:
     )
 
 
-def diff_subject(file: DiffFile) -> CompareSubject:
-    """What a file of sync-diff-inspector says. Raises ConfigError for a password that can't be read."""
+def diff_subject(file: DiffFile, folder: Path | None = None) -> CompareSubject:
+    """What a file of sync-diff-inspector says, whose `output-dir` is `folder`.
+
+    Raises ConfigError for a password that can't be read.
+    """
     return CompareSubject(
         file.sides(),
         file.target,
@@ -144,6 +174,7 @@ def diff_subject(file: DiffFile) -> CompareSubject:
         file.wish_for,
         SparkConfig(master=f"local[{file.check_thread_count}]"),
         file.skip_non_existing_table,
+        folder / f"fix-on-{file.task.target_instance}.sql" if folder is not None and file.export_fix_sql else None,
         tuple(file.notices()),
     )
 
@@ -156,7 +187,7 @@ def compare_diff_file(path: Path, wish: CompareWish) -> int:
         file = load_diff_file(path)
         if file.task.output_dir:
             folder.append(path.parent / file.task.output_dir)
-        return diff_subject(file)
+        return diff_subject(file, *folder)
 
     def keep(outcome: ComparisonOutcome) -> None:
         for one in folder:
@@ -215,7 +246,7 @@ def _compare(subject: CompareSubject, wish: CompareWish) -> ComparisonOutcome:
         tell("starting Spark")
         session = engine.session(subject.spark)
         listen()  # pyspark has put a handler of its own into place
-        found = subject.compare(wish.settings, session, tell, stop)
+        found = subject.compare(wish.settings, session, tell, stop, wish.sql)
     if wish.parquet is not None:
         write_parquet(found, wish.parquet)
     return found

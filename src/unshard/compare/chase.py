@@ -265,4 +265,6 @@ def _difference(table: ComparedTable, look: KeyLook, kind: RowClass) -> RowDiffe
     key = ", ".join(f"{name}={text}" for name, text in zip(table.key, look.key, strict=False))
     times = (counts[0], counts[1]) if not table.key else (1, 1)
     rule = _rule_behind(table, look) if kind is RowClass.UNCLEAR else ""
-    return RowDifference(kind, key, source, target.values if target is not None else None, columns, times, rule)
+    values = target.values if target is not None else None
+    literals = look.key if table.key else ()
+    return RowDifference(kind, key, source, values, columns, times, rule, literals)

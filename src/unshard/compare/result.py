@@ -47,7 +47,7 @@ class RowDifference:
     """One key that differs. `source` are rows as they should be in the target, with the source table of each.
 
     `columns` differ. `times` is how often the row is there on either side, for a table without a key. `rule` is what
-    may have made an UNCLEAR one.
+    may have made an UNCLEAR one. `literals` are the values of the key as SQL literals; none for a table without a key.
     """
 
     kind: RowClass
@@ -57,6 +57,7 @@ class RowDifference:
     columns: tuple[str, ...] = ()
     times: tuple[int, int] = (1, 1)
     rule: str = ""
+    literals: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""

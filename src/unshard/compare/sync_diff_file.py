@@ -111,8 +111,8 @@ class DiffFile(Section):
 
     def notices(self) -> Iterator[str]:
         """What is read and has no effect; one sentence each."""
-        if self.export_fix_sql:
-            yield "export-fix-sql has no effect: rows that differ are shown, and no SQL is written"
+        if self.export_fix_sql and not self.task.output_dir:
+            yield "export-fix-sql has no effect without an output-dir"
         for name, one in self.table_configs.items():
             for key in ("index-fields", "collation", "chunk-size"):
                 value = getattr(one, key.replace("-", "_"))

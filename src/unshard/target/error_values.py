@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from unshard.model.table import quote_name
 from unshard.mysql.tidb_version import tidb_version
 
 CUT = 1265
@@ -28,9 +29,9 @@ _DEPRECATED = 1287
 _UNNAMED = "for column '%s' at row %d"
 """What TiDB says of an ENUM's value in an UPDATE: the text with nothing filled in."""
 
-_ASSIGNED = re.compile(rb",`((?:[^`]|``)+)`='0*'(?=,| WHERE )")
-"""A column of an UPDATE and an empty text or zeros. In a text each quotation mark has a backslash, and in a condition
-no column has a comma before it: neither is found.
+_ASSIGNED = re.compile(rb",`((?:[^`]|``)+)`=(?:''|0)(?=,| WHERE )")
+"""A column of an UPDATE and an empty text or the number 0. In a text each quotation mark has a backslash, and in a
+condition no column has a comma before it: neither is found.
 """
 
 
@@ -64,6 +65,19 @@ def changed_value(connection: Any) -> str:
     changed = (f"{number}: {text}" for _, number, text in listed if int(number) in _CHANGED)
     untold = f"{count} warnings, and the server lists {len(listed)}: raise max_error_count on the target"
     return next(changed, untold if len(listed) < count else "")
+
+
+def with_numbers(sql: bytes, zeros: Collection[tuple[str, str]]) -> bytes:
+    """UPDATEs with the number 0 for the texts `zeros` of columns, which name it where an ENUM has an empty member.
+
+    TiDB cuts such a text to the length of the longest member first, and may take it for another member then. In a text
+    each quotation mark has a backslash, so nothing in a value is found.
+    """
+    for name, zero in zeros:
+        text = f"{quote_name(name)}=".encode()
+        found = rb"(?:(?<= SET )|(?<=,))" + re.escape(text) + f"'{zero}'(?=,| WHERE )".encode()
+        sql = re.sub(found, (text + b"0").replace(b"\\", rb"\\"), sql)
+    return sql
 
 
 def query_with_error_values(connection: Any, sql: bytes, enums: Collection[str]) -> ServerAnswer | None:

@@ -25,7 +25,7 @@ from unshard.sync.batch.plan import BatchShape, TablePlan
 from unshard.sync.planning.table_plans import plan_target
 from unshard.sync.steps.encode import encode
 from unshard.sync.steps.merge import merge
-from unshard.target.error_values import CUT, query_with_error_values
+from unshard.target.error_values import CUT, query_with_error_values, with_numbers
 from unshard.target.writer import writer
 from unshard.testing.servers import ThrowawayServer
 from unshard.testing.type_cases import Cases
@@ -125,11 +125,12 @@ def write(server: ThrowawayServer, changes: Sequence[tuple[Table, pa.RecordBatch
             ready = pa.Table.from_batches([encoded], ENCODED_SCHEMA)
             for chunk in merge(ready, {plan.target.id: plan.target}, BatchShape(4, 1000)):
                 for statement in chunk.statements:
+                    sql = with_numbers(statement.sql, plan.target.zeros)
                     try:
-                        connection.query(statement.sql)
+                        connection.query(sql)
                     except MySQLdb.Error as error:
                         if error.args[0] != CUT:
                             raise
-                        assert query_with_error_values(connection, statement.sql, plan.target.enums) is not None
+                        assert query_with_error_values(connection, sql, plan.target.enums) is not None
     finally:
         connection.close()

@@ -124,10 +124,10 @@ class _Look:
     def look(self) -> list[KeyLook]:
         table = self.order.table
         for number, shard in enumerate(table.shards):
-            condition = _shard_keys(table, shard, self.order.keys)
+            condition = shard_condition(table, shard, self.order.keys)
             if condition:
                 self._read_shard(number, shard, condition)
-        condition = _target_keys(table, self.order.keys)
+        condition = target_condition(table, self.order.keys)
         for batch in target_batches(self.connections, table, (condition,)):
             self._add(self._target, batch, None, [""] * len(batch))
         same = self._one_for_all([*self.order.keys, *self._source, *self._target])
@@ -210,11 +210,12 @@ def _once(found: Sequence[SeenRow]) -> tuple[tuple[SeenRow, int], ...]:
     return tuple((row, 1) for row in found)
 
 
-def _target_keys(table: ComparedTable, keys: Sequence[Key]) -> str:
+def target_condition(table: ComparedTable, keys: Sequence[Key]) -> str:
+    """The condition for these keys in the target. Keys are tuples of SQL literals."""
     return _any_of([quote_name(name) for name in table.key], keys)
 
 
-def _shard_keys(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
+def shard_condition(table: ComparedTable, shard: ComparedShard, keys: Sequence[Key]) -> str:
     """The condition for these keys of the target in a source table; empty where none of them can be in it."""
     wanted = [own for key in keys if (own := _key_in(table, shard, key)) is not None]
     return _any_of([key_expression(shard, name) for name in table.key], wanted) if wanted else ""

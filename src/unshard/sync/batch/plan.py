@@ -68,7 +68,8 @@ class TargetPlan:
     `why` tells people by what a row is found, and which changes keep their order.
     `bytewise` are key columns whose text has to be compared byte by byte, `documents`
     those that the target holds as JSON, `doubles` those that are FLOAT in the source and DOUBLE here, `times` those of
-    `columns` that it may renew by itself with an UPDATE, `enums` those that may hold an ENUM's error value.
+    `columns` that it may renew by itself with an UPDATE, `enums` those that may hold an ENUM's error value, `zeros`
+    those of them with an empty member, with the text that the error value has instead (`mysql.types.zero_text`).
     """
 
     id: int
@@ -82,6 +83,7 @@ class TargetPlan:
     doubles: frozenset[str] = frozenset()
     times: frozenset[str] = frozenset()
     enums: frozenset[str] = frozenset()
+    zeros: tuple[tuple[str, str], ...] = ()
     ties: tuple[ConflictKey, ...] = ()
     family: TableName | None = None
     why: str = field(default="", compare=False)
@@ -97,9 +99,13 @@ class TargetPlan:
         return str(self.family or self.name).encode()
 
     @property
-    def several_keys(self) -> bool:
-        """Whether a row can meet another one by more than one key: it is never written as an upsert then."""
-        return len(self.ties) > 1
+    def by_condition(self) -> bool:
+        """Whether an UPDATE finds its row by WHERE, and is no upsert.
+
+        An upsert could meet another row by a second key. And TiDB's VALUES() makes the empty member out of an ENUM's
+        number 0.
+        """
+        return len(self.ties) > 1 or bool(self.zeros)
 
 
 @dataclass(frozen=True, slots=True)

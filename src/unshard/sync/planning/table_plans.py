@@ -10,6 +10,7 @@ from unshard.model.position import Location, Position
 from unshard.model.shape import misfits, without_made_up_key
 from unshard.model.table import Column, Index, Table, TableName
 from unshard.mysql.structure import constant_defaults
+from unshard.mysql.types import zero_text
 from unshard.sync.batch.plan import ConflictKey, TablePlan, TargetPlan
 from unshard.transform.block_allow import HELPER, BlockAllowList
 from unshard.transform.column_mapping import ColumnMapper
@@ -277,13 +278,19 @@ def plan_target(upstream: Table, target: Table, where: Where, plain: Collection[
     columns = tuple(column.name for column in written)
     times = frozenset(column.name for column in written if column.type in RENEWED)
     enums = frozenset(column.name for column in written if column.type == "enum")
+    zeros = tuple(
+        (column.name, zero)
+        for column in written
+        if column.type == "enum" and column.members and (zero := zero_text(column))
+    )
     if not key:
         text = frozenset(column.name for column in written if column.text_with_collation)
         json = frozenset(name for name in columns if target.column(name).type == "json")
         plan = TargetPlan(0, target.name, columns, columns, ordered=True, keyless=True, times=times, why=_KEYLESS)
-        return replace(plan, enums=enums, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
+        plan = replace(plan, enums=enums, zeros=zeros)
+        return replace(plan, bytewise=text, documents=json, doubles=_doubles(upstream, target, columns))
     own = tuple(upstream.column(name).name for name in key)
-    plan = TargetPlan(0, target.name, columns, own, times=times, enums=enums, why=_FREE)
+    plan = TargetPlan(0, target.name, columns, own, times=times, enums=enums, zeros=zeros, why=_FREE)
     plan = replace(plan, doubles=_doubles(upstream, target, own))
     if _OVERLAPS in target.create_sql.upper():
         return replace(plan, ordered=True, why=f"a key of it is {_OVERLAPS}: all of its changes keep their order")

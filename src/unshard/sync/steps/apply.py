@@ -23,7 +23,7 @@ from unshard.sync.batch.row_counts import Ledger, RowCounts, add_up, entry_of
 from unshard.sync.steps.merge import Chunk, Statement
 from unshard.sync.steps.missing_rows import EXAMPLE_LENGTH, example_of, first_missing
 from unshard.sync.throttle import Pacer
-from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values
+from unshard.target.error_values import CUT, ServerAnswer, changed_value, query, query_with_error_values, with_numbers
 from unshard.target.rate_limiter import RateLimiter
 from unshard.target.receipts import FENCED_OUT, Applied, advance_statement, applied, note_trouble, owns
 from unshard.target.row_counts import Missed, missing_of, note_missing
@@ -334,13 +334,14 @@ def _not_found(statement: Statement, target: TargetPlan, plan: BatchPlan, missin
 
 def _run(connection: Any, statement: Statement, target: TargetPlan) -> ServerAnswer:
     """What the server says; of error values it may complain. Raises MySQLdb.Error; the statement did nothing then."""
+    sql = with_numbers(statement.sql, target.zeros) if target.zeros and statement.op is Op.UPDATE else statement.sql
     try:
-        return query(connection, statement.sql)
+        return query(connection, sql)
     except MySQLdb.Error as error:
         if error.args[0] != CUT or not target.enums:
             raise
         _refuse_shared(connection, statement)
-        answer = query_with_error_values(connection, statement.sql, target.enums)
+        answer = query_with_error_values(connection, sql, target.enums)
         if answer is None:
             raise
         return answer._replace(warnings=0)

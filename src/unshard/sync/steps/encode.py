@@ -103,7 +103,7 @@ def encode(
     else:
         chosen, keys = batch.take(pa.array(index)), key.take(pa.array(index))
     new_op, part, in_order = new_op[index], part[index], in_order[index]
-    by_condition = target.several_keys or (ties is not None and not multiple_rows)
+    by_condition = target.by_condition or (ties is not None and not multiple_rows)
     assigned = (new_op == Op.UPDATE) & (in_order | by_condition)
     if ties is not None and by_condition and compact:
         free = ~in_order & (new_op != Op.DELETE)

@@ -225,7 +225,7 @@ def _statements(
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
     """Whether the UPDATE at `place` finds its row by WHERE."""
-    return bool(columns.ordered[place]) or target.several_keys
+    return bool(columns.ordered[place]) or target.by_condition
 
 
 def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
@@ -271,7 +271,7 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
     if columns.ordered[start]:
         where = _where(target, columns.old_key.slice(start, end))
         return b"UPDATE " + table + b" SET " + rows + b" WHERE " + where + b" LIMIT 1"
-    if target.several_keys:
+    if target.by_condition:
         return b";".join(
             b"UPDATE %b SET %b WHERE %b"
             % (table, columns.row.slice(at, at + 1), _where(target, columns.key.slice(at, at + 1)))

@@ -1,0 +1,137 @@
+"""`unshard compare --sql FILE`: statements that mend the rows that differ, for somebody to read and run.
+
+Only rows are in the file whose difference is settled: missing, extra or changed, in tables with a key. What can't be in
+it is told. Nothing is written to a server.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unshard.compare.chase import RunTasks
+from unshard.compare.executor.repair import RepairOrder, repair_statements
+from unshard.compare.result import DIFFERENT, ComparisonOutcome, RowClass, SourcePlace, TableOutcome
+from unshard.compare.tables import ComparedTable
+from unshard.dump.outcome import disclose
+from unshard.errors import CompareError, Where
+
+KEYS_A_TASK = 200
+ROWS_A_TRANSACTION = 1_000
+_MENDED = (RowClass.EXTRA, RowClass.CHANGED, RowClass.MISSING)
+"""In the order of the file: a DELETE or UPDATE may free a unique value that an INSERT takes."""
+
+_PROLOGUE = (
+    "SET NAMES utf8mb4;",
+    "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';",
+    "SET SESSION time_zone = '+00:00';",
+    "SET SESSION foreign_key_checks = 0;",
+)
+
+
+@dataclass(slots=True)
+class RepairedTable:
+    """The statements for one table, by what they mend, and why rows of it are not among them."""
+
+    table: str
+    statements: dict[RowClass, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.statements.values()))
+
+
+def repairs(
+    outcome: ComparisonOutcome,
+    tables: Mapping[str, ComparedTable],
+    run: RunTasks,
+) -> list[RepairedTable]:
+    """Read the rows that differ once more, and give the statements for each table that has any.
+
+    `tables` are by name those of which all columns are compared. Raises SourceError, TargetError, EngineError.
+    """
+    return [_of_table(one, tables.get(str(one.name)), run) for one in outcome.tables if _differs(one)]
+
+
+def _differs(one: TableOutcome) -> bool:
+    return any(one.classes[kind] for kind in DIFFERENT) or bool(one.beyond)
+
+
+def _of_table(
+    one: TableOutcome,
+    table: ComparedTable | None,
+    run: RunTasks,
+) -> RepairedTable:
+    found = RepairedTable(str(one.name))
+    if one.errors or table is None:
+        found.notes.append("not all of its columns and rows were compared: no statements")
+        return found
+    if not one.key:
+        found.notes.append("the table has no key that names a row: no statements")
+        return found
+    rows = tuple((diff.literals, diff.kind) for diff in one.differences if diff.kind in _MENDED)
+    moved = 0
+    for outcome in run(
+        [pickle.dumps(RepairOrder(table, rows[at : at + KEYS_A_TASK])) for at in range(0, len(rows), KEYS_A_TASK)],
+        repair_statements,
+    ):
+        told = disclose(outcome)
+        moved += told["moved"]
+        for kind, text in told["statements"]:
+            found.statements.setdefault(RowClass(kind), []).append(text)
+    found.notes.extend(_left_out(one, len(rows), moved))
+    return found
+
+
+def _left_out(one: TableOutcome, taken: int, moved: int) -> Iterator[str]:
+    if moved:
+        yield f"{moved:,} rows have changed since they were compared: no statements for them"
+    more = sum(one.classes[kind] for kind in _MENDED) - taken + one.beyond
+    if more:
+        yield f"{more:,} more rows differ, and their statements are not in the file: give a higher --limit"
+    if one.classes[RowClass.COLLISION]:
+        yield f"{one.classes[RowClass.COLLISION]:,} keys have two source rows: no statement can hold both"
+    open_rows = one.classes[RowClass.IN_FLIGHT] + one.classes[RowClass.UNCLEAR]
+    if open_rows:
+        yield f"{open_rows:,} rows are in flight or unclear: no statements for them"
+
+
+def write_sql(path: Path, found: Sequence[RepairedTable], places: Sequence[SourcePlace]) -> int:
+    """Write the file in place of an earlier one, or remove that where nothing differs; how many statements it has.
+
+    Raises CompareError COMPARE-012.
+    """
+    try:
+        if not found:
+            path.unlink(missing_ok=True)
+            return 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in _lines(found, places))
+    except OSError as error:
+        raise CompareError("COMPARE-012", Where(file=str(path)), cause=str(error)[:300]) from None
+    return sum(one.count for one in found)
+
+
+def _lines(found: Sequence[RepairedTable], places: Sequence[SourcePlace]) -> Iterator[str]:
+    yield "-- Statements for the target, written by `unshard compare --sql`. They make its rows what the sources held."
+    yield "-- Before you run them, stop the task and the writers of these rows: later changes would be overwritten."
+    yield "-- Then compare again."
+    for place in places:
+        yield f"-- source {place.source}: binlog at {place.end or 'unknown'}, target has {place.applied or 'unknown'}"
+    yield from _PROLOGUE
+    for one in found:
+        counts = Counter({kind: len(texts) for kind, texts in one.statements.items()})
+        yield ""
+        yield f"-- {one.table}: " + ", ".join(f"{counts[kind]:,} {kind.value}" for kind in _MENDED)
+        for note in one.notes:
+            yield f"-- {one.table}: {note}"
+        texts = [text for kind in _MENDED for text in one.statements.get(kind, ())]
+        for start in range(0, len(texts), ROWS_A_TRANSACTION):
+            yield "BEGIN;"
+            yield from texts[start : start + ROWS_A_TRANSACTION]
+            yield "COMMIT;"
