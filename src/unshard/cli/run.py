@@ -117,6 +117,7 @@ def _served(crew: EmbeddedCluster, addr: str, file: Path, printer: Printer) -> I
         crew.master.advertise(server.address)
         with address_in(file, server.address):
             printer.tell(f"ctl: unshard ctl --master-addr {server.address}")
+            printer.tell(f"page: http://{server.address}/ui/")
             yield server.address
     finally:
         server.stop(1.0)

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import parse_qsl
 
 from unshard.config.document import parse_document
 from unshard.errors import ClusterError, ConfigError
@@ -118,7 +119,7 @@ def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> 
     try:
         given = json.loads(body) if body else {}
     except (ValueError, RecursionError):
-        given = {}
+        given = _form_fields(body)
     form: dict[str, Any] = dict(query)
     if isinstance(given, dict):
         form.update((_CAPITAL.sub(r"_\g<0>", key).lower(), value) for key, value in given.items())
@@ -128,6 +129,14 @@ def names_in(path: Mapping[str, Any], query: Mapping[str, str], body: bytes) -> 
         if found:
             named.setdefault(_FILES[key][0] if key in _FILES else key, found if isinstance(value, list) else found[0])
     return named
+
+
+def _form_fields(body: bytes) -> dict[str, str]:
+    """The fields of a form that a browser sends."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), max_num_fields=200))
+    except ValueError:
+        return {}
 
 
 def _some(value: Any) -> list[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 from fastapi import FastAPI, Request
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from unshard.api.heartbeat import DesiredState, Heartbeat
 from unshard.api.verbs import PATH, REQUESTS
@@ -24,6 +26,8 @@ from unshard.web.guard import by_whom, guarded_app, needs
 from unshard.web.leader import LeaderRoute
 from unshard.web.master_link import BEAT_PATH
 from unshard.web.observe import audit_routes, observing
+from unshard.web.page.reader import StateReader
+from unshard.web.page.screens import page_routes
 from unshard.web.rest.cluster import cluster_routes, document_routes, template_routes
 from unshard.web.rest.gateway import gateway_routes
 from unshard.web.rest.sources import source_routes
@@ -42,7 +46,17 @@ def master_app(
 ) -> FastAPI:
     """The application of one master. `clients` gives the client of another process, by its address; `others` is what
     `/metrics` shows beside the master's own."""
-    app = guarded_app("Unshard master", audit=audit)
+    page = StateReader(master)
+
+    @asynccontextmanager
+    async def reading(app: FastAPI) -> AsyncIterator[None]:
+        del app
+        page.start()
+        yield
+        await run_in_threadpool(page.stop)
+
+    app = guarded_app("Unshard master", audit=audit, lifespan=reading)
+    app.state.page = page
     app.router.route_class = LeaderRoute
     app.state.clients = clients
     app.state.election = master.election
@@ -61,7 +75,8 @@ def master_app(
 
     rest = (source_routes, template_routes, task_routes, task_table_routes, cluster_routes, gateway_routes)
     document = document_routes(app.openapi)
-    for router in (audit_routes(), observing(samples, master.own), *(made(master) for made in rest), document):
+    routers = [audit_routes(), page_routes(master, page)]
+    for router in (*routers, observing(samples, master.own), *(made(master) for made in rest), document):
         app.include_router(router)
     return app
 

@@ -28,6 +28,7 @@ from unshard.errors import ClusterError
 from unshard.log import logger
 from unshard.web.answers import refusal
 from unshard.web.guard import role_of, routes_of
+from unshard.web.page.door import PageDoor
 from unshard.web.tls import common_name, server_context
 from unshard.web.tokens import CERTIFICATE, Access, Authenticated
 
@@ -146,7 +147,12 @@ class WebServer:
         host, self.port = self._socket.getsockname()[:2]
         self.address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
         guarded = Authenticated(app, access, loopback=loopback)
-        bounded = Bounded(guarded, max_bytes=config.max_request_bytes, request_seconds=config.request_timeout)
+        self._app = app
+        bounded = Bounded(
+            PageDoor(guarded, access) if hasattr(app.state, "page") else guarded,
+            max_bytes=config.max_request_bytes,
+            request_seconds=config.request_timeout,
+        )
         settings = uvicorn.Config(
             bounded,
             http=partial(_Connection, most=config.max_connections),  # type: ignore[arg-type]
@@ -186,6 +192,7 @@ class WebServer:
     def stop(self, seconds: float = 10.0) -> None:
         """Take no more requests, let those in hand end within `seconds`. Idempotent; any thread but its own."""
         self._server.config.timeout_graceful_shutdown = max(round(seconds), 1)
+        self._app.state.stopping = True  # streams end by themselves
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(seconds + 5)

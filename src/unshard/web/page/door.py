@@ -1,0 +1,224 @@
+"""How a browser gets in: a form that takes a token, a cookie in its place, a CSRF token for what changes something.
+
+An ASGI layer before `Authenticated`, for the paths of the page alone. The rest of the API takes no cookie.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import hmac
+import mimetypes
+import secrets
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
+from threading import Lock
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from unshard.web.page.render import page_root, rendered
+from unshard.web.tokens import CERTIFICATE, Access
+
+PAGE = "/ui"
+CSRF = "unshard.csrf"
+"""Key of the CSRF token of a request in an ASGI scope."""
+LOGGED_IN = "unshard.logged_in"
+COOKIE = "unshard_session"
+SESSION_SECONDS = 12 * 3600.0
+MOST_SESSIONS = 1000
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+@dataclass(slots=True)
+class BrowserSessions:
+    """Who has logged in here, by the cookie. The token stays on this side and is looked up at each request, so that
+    one that is taken out of the file of tokens is out at once. Nothing outlives the process."""
+
+    _tokens: dict[str, tuple[str, float]] = field(default_factory=dict, repr=False)
+    _latch: Lock = field(default_factory=Lock)
+
+    def open(self, token: str) -> str:
+        name = secrets.token_urlsafe(32)
+        with self._latch:
+            now = time.monotonic()
+            self._tokens = {key: one for key, one in self._tokens.items() if one[1] > now}
+            while len(self._tokens) >= MOST_SESSIONS:
+                del self._tokens[next(iter(self._tokens))]
+            self._tokens[name] = token, now + SESSION_SECONDS
+        return name
+
+    def token(self, name: str) -> str:
+        found, until = self._tokens.get(name, ("", 0.0))
+        return found if until > time.monotonic() else ""
+
+    def close(self, name: str) -> None:
+        with self._latch:
+            self._tokens.pop(name, None)
+
+
+class PageDoor:
+    """ASGI. `access` is None where there is no file of tokens: then nobody logs in, and the CSRF token remains."""
+
+    def __init__(self, app: ASGIApp, access: Access | None) -> None:
+        self._app, self._access = app, access
+        self._sessions = BrowserSessions()
+        self._key = secrets.token_bytes(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or not (path == PAGE or path.startswith(PAGE + "/")):
+            await self._app(scope, receive, send)
+            return
+
+        async def armoured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, text in _HEADERS.items():
+                    headers[name] = text
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        answer = await self._own(scope, receive)
+        if isinstance(answer, Response):
+            await answer(scope, receive, armoured)
+        else:
+            await self._app(answer[0], answer[1], armoured)
+
+    async def _own(self, scope: Scope, receive: Receive) -> Response | tuple[Scope, Receive]:
+        """The door's own answer, or the request as it goes on."""
+        request = Request(scope, receive)
+        path, method = scope["path"], scope["method"]
+        if path == PAGE and method == "GET":
+            return _see_other("ui/")
+        if path.startswith(f"{PAGE}/static/") and method in ("GET", "HEAD"):
+            return _static(path.removeprefix(f"{PAGE}/static/"), request.headers)
+        if method == "POST" and _is_foreign(request.headers):
+            return self._refused(request, 403, "The request comes from a page of another site.")
+        if path == f"{PAGE}/login":
+            return await self._login(request)
+        session = _cookie(request)
+        token = self._sessions.token(session)
+        by_header = "authorization" in request.headers
+        certificate = scope.get(CERTIFICATE, "")
+        csrf = self._csrf(f"session {session}" if token else f"certificate {certificate}")
+        if token and not by_header:
+            headers = [*scope["headers"], (b"authorization", f"Bearer {token}".encode("latin-1", "replace"))]
+            scope = {**scope, "headers": headers}
+        elif self._access is not None and not by_header and self._access.find("", certificate) is None:
+            return self._form(request, 401)
+        if self._access is not None and token and not by_header and self._access.find(token, certificate) is None:
+            return self._form(request, 401, "The token is not valid any more.")
+        if method == "POST" and not by_header:
+            body = await request.body()
+            given = dict(_fields(body)).get("csrf", "")
+            if not hmac.compare_digest(given.encode(), csrf.encode()):
+                why = "The form is not one of this page, or is from before a new start. Go back, load it again."
+                return self._refused(request, 403, why)
+            receive = _again(body, receive)
+            if path == f"{PAGE}/logout":
+                self._sessions.close(session)
+                return _see_other("login", f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
+        return {**scope, CSRF: csrf, LOGGED_IN: bool(token)}, receive
+
+    async def _login(self, request: Request) -> Response:
+        if request.method != "POST":
+            return self._form(request, 200)
+        token = dict(_fields(await request.body())).get("token", "").strip()
+        if self._access is None or not token or self._access.find(token, "") is None:
+            return self._form(request, 401, "This token is not known here, or has expired.")
+        session = self._sessions.open(token)
+        secure = "; Secure" if request.url.scheme == "https" else ""
+        cookie = f"{COOKIE}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS:.0f}{secure}"
+        return _see_other("./", cookie)
+
+    def _form(self, request: Request, status: int, why: str = "") -> Response:
+        root = page_root(request.url.path)
+        return HTMLResponse(rendered("login.html", root=root, why=why), status)
+
+    def _refused(self, request: Request, status: int, why: str) -> Response:
+        root = page_root(request.url.path)
+        return HTMLResponse(rendered("refused.html", root=root, title="Refused", why=why), status)
+
+    def _csrf(self, of: str) -> str:
+        return hmac.new(self._key, of.encode(), hashlib.sha256).hexdigest()
+
+
+def _fields(body: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(body.decode("ascii", "strict"), keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        return []
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The way to receive a body that has been read, then what the client does further."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _cookie(request: Request) -> str:
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _is_foreign(headers: Headers) -> bool:
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host", "")
+
+
+def _see_other(where: str, cookie: str = "") -> Response:
+    """Relative, so that a proxy may put any prefix before the page."""
+    return Response(status_code=303, headers={"Location": where, **({"Set-Cookie": cookie} if cookie else {})})
+
+
+@cache
+def _packed() -> dict[str, tuple[bytes, bytes, str]]:
+    """Each file of the page: its bytes, the same compressed, its type."""
+    found = {}
+    for file in files("unshard.web.page").joinpath("static").iterdir():
+        if file.is_file():
+            data = file.read_bytes()
+            kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            found[file.name] = data, gzip.compress(data, 9), kind
+    return found
+
+
+def _static(name: str, headers: Headers) -> Response:
+    if name not in _packed():
+        return Response(status_code=404)
+    data, packed, kind = _packed()[name]
+    tag = f'"{hashlib.sha256(data).hexdigest()[:16]}"'
+    told = {"ETag": tag, "Cache-Control": "private, max-age=3600", "Vary": "Accept-Encoding"}
+    if headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=told)
+    if "gzip" in headers.get("accept-encoding", ""):
+        return Response(packed, headers={**told, "Content-Encoding": "gzip"}, media_type=kind)
+    return Response(data, headers=told, media_type=kind)
