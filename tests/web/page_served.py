@@ -1,4 +1,4 @@
-"""A master with a page, over workers that answer what a test gives them: as many tables, errors and locks as it likes."""
+"""A master with a page, over workers that answer what a test gives them: tables, errors, locks."""
 
 from __future__ import annotations
 
@@ -49,10 +49,8 @@ class TellingLink:
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         self.asked += 1
-        relay = RelayStatus(stage=Stage.RUNNING, relayBinlog="(mysql-bin.000001, 4)")
-        return SourceReport(
-            source_status=SourceStatus(source="s1", relay_status=relay), sub_task_status=(self.status,)
-        )
+        relay = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
+        return SourceReport(source_status=SourceStatus(source="s1", relay_status=relay), sub_task_status=(self.status,))
 
     def wake(self) -> None: ...
 
@@ -79,7 +77,7 @@ def status(tables: int = 3, *, wrong: bool = False, locked: bool = False, lag: i
     hostile = TableLedger(table=HOSTILE, counts={"inserted": 1})
     group = UnresolvedGroup(
         target="`shop`.`orders`", DDLs=("ALTER TABLE `orders` ADD COLUMN `c` INT",), synced=("s1",), unsynced=("s2",),
-        since="2026-01-02T03:04:05+00:00", waitsFor="s2 has not met it in shop.orders_2", owner="s1",
+        since="2026-01-02T03:04:05+00:00", waits_for="s2 has not met it in shop.orders_2", owner="s1",
     )  # fmt: skip
     sync = SyncStatus(
         recent_rps=1234, seconds_behind_master=lag, backlog_bytes=4096, syncer_binlog="(mysql-bin.000003, 1234)",
@@ -132,7 +130,8 @@ def page_served(folder: Path, told: SubTaskStatus, *, guarded: bool = True) -> I
     task = {"name": "shop", "task-mode": "all", "target-database": SOURCE, "mysql-instances": [{"source-id": "s1"}]}
     bound = master.cluster.state.bounds["s1"]
     brief = SubtaskBrief(task="shop", stage=Stage.RUNNING, unit="Sync", revision=99)
-    master.beat(Heartbeat(name="w1", addr="w1:1", life="a", number=2, source="s1", epoch=bound.epoch, subtasks=(brief,)))
+    served = Heartbeat(name="w1", addr="w1:1", life="a", number=2, source="s1", epoch=bound.epoch, subtasks=(brief,))
+    master.beat(served)
     master.start_task(StartTask(task=yaml.safe_dump(task)), checked=True)
     server.start()
     try:

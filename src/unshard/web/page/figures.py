@@ -10,7 +10,7 @@ from typing import Any
 from unshard.api.status import ProcessError, RelayStatus, SourceReport, Stage, SubTaskStatus, UnitName
 from unshard.master.status import summary
 
-APPLIED = ("inserted", "updated", "deleted")
+_COUNTS = ("inserted", "updated", "deleted", "filtered", "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Health:
 
     @property
     def sign(self) -> str:
-        return {"error": "✖", "waits": "⏸", "fine": "●", "done": "✔"}.get(self.kind, "?")
+        return {"error": "✖", "waits": "◐", "fine": "●", "done": "✔"}.get(self.kind, "?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +265,7 @@ def _tables(found: Iterable[tuple[SourceReport, SubTaskStatus]]) -> tuple[TableF
             total = sums.setdefault(entry.table, defaultdict(int))
             for key, count in entry.counts.items():
                 total[key] += count
-    return tuple(
-        TableFigures(name, *(counts[key] for key in APPLIED), filtered=counts["filtered"], missing=counts["missing"])
-        for name, counts in sorted(sums.items())
-    )
+    return tuple(TableFigures(name, *(counts[key] for key in _COUNTS)) for name, counts in sorted(sums.items()))
 
 
 def _source_troubles(report: SourceReport) -> Iterable[Trouble]:

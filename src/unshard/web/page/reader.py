@@ -93,7 +93,8 @@ class StateReader:
         with self._latch:
             old = self.now
             try:
-                new = replace(self._read(), rates=old.rates)
+                new = self._read()
+                new = replace(new, rates=_rates(old, new))
             except ClusterError as error:
                 leader = str(error.values.get("addr", "")) if error.code == "CLUSTER-002" else ""
                 new = replace(old, trouble=str(error), leader=leader)
@@ -102,9 +103,7 @@ class StateReader:
             except Exception as error:  # noqa: BLE001 - the page shows that it is blind; the thread goes on
                 logger("page").error("state not read", exc_info=True, sampled=True)
                 new = replace(old, trouble=f"a bug: {type(error).__name__}; the log of the process tells more")
-            if not new.trouble and new.figures != old.figures:
-                new = replace(new, rates=_rates(old, new))
-            if (new.figures, new.trouble, new.leader) != (old.figures, old.trouble, old.leader):
+            if _shown(new) != _shown(old):
                 new = replace(new, number=old.number + 1)
             if not new.trouble and time.monotonic() >= self._due:
                 self._keep(new)
@@ -141,6 +140,10 @@ class StateReader:
             seconds = LOOKED_AT_SECONDS if time.monotonic() - self._watched < _WATCHED_SECONDS else IDLE_SECONDS
             self._wake.wait(seconds)
             self._wake.clear()
+
+
+def _shown(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.figures, snapshot.trouble, snapshot.leader, snapshot.rates
 
 
 def _rates(old: Snapshot, new: Snapshot) -> dict[tuple[str, str], float]:

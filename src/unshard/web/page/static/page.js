@@ -12,7 +12,7 @@
     if (!link) return;
     const seconds = at ? Math.max(0, Math.round(Date.now() / 1000 - at)) : null;
     const old = seconds === null ? "not read yet" : `${seconds} s old`;
-    const text = lost ? `✖ connection lost, figures are ${old}` : frozen ? `⏸ frozen, ${old}` : `● live, ${old}`;
+    const text = lost ? `✖ connection lost, figures are ${old}` : frozen ? `◐ frozen, ${old}` : `● live, ${old}`;
     if (link.textContent !== text) link.textContent = text;
     link.dataset.kind = lost ? "error" : frozen ? "waits" : "fine";
   };
@@ -79,10 +79,12 @@
       return times.map((time) => by.get(time) ?? null);
     });
     const axis = { stroke: hues().getPropertyValue("--quiet"), grid: { stroke: hues().getPropertyValue("--rule") } };
+    const clock = (time) => new Date(time * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+    const along = { ...axis, values: (_, splits) => splits.map(clock) };
     const options = {
-      width: place.clientWidth, height: 190, axes: [axis, { ...axis, size: 60 }],
+      width: place.clientWidth, height: 190, axes: [along, { ...axis, size: 60 }],
       scales: { y: { range: (_, low, high) => [0, Math.max(high || 0, 1) * 1.1] } },
-      series: [{}, ...names.map((name, at) => ({
+      series: [{ value: (_, time) => (time ? clock(time) : "") }, ...names.map((name, at) => ({
         label: name, stroke: hues().getPropertyValue(strokes[at % 4]), width: 2, dash: dashes[at % 4], spanGaps: false,
       }))],
     };
