@@ -46,13 +46,33 @@ class TellingLink:
     def __init__(self, status: SubTaskStatus) -> None:
         self.status = status
         self.asked = 0
+        self.master: Master | None = None
+        self._number = 1
 
     def report(self, task: str | None, seconds: float) -> SourceReport:
         self.asked += 1
         relay = RelayStatus(stage=Stage.RUNNING, relay_binlog="(mysql-bin.000001, 4)")
         return SourceReport(source_status=SourceStatus(source="s1", relay_status=relay), sub_task_status=(self.status,))
 
-    def wake(self) -> None: ...
+    def wake(self) -> None:
+        """Tell the master that each of its orders is carried out."""
+        if self.master is None:
+            return
+        state = self.master.cluster.state
+        rows = [row for row in state.subtasks.values() if row.source == "s1"]
+        briefs = tuple(SubtaskBrief(task=one.task, stage=one.stage, revision=one.newest) for one in rows)
+        self._number += 1
+        self.master.beat(
+            Heartbeat(
+                name="w1",
+                addr="w1:1",
+                life="a",
+                number=self._number,
+                source="s1",
+                epoch=state.bounds["s1"].epoch,
+                subtasks=briefs,
+            )  # fmt: skip
+        )
 
     def purge_relay(self, wish: PurgeWish) -> str:
         return ""
@@ -128,10 +148,8 @@ def page_served(folder: Path, told: SubTaskStatus, *, guarded: bool = True) -> I
         OperateSource(op="create", config=(yaml.safe_dump({"source-id": "s1", "from": SOURCE}),), worker="w1")
     )
     task = {"name": "shop", "task-mode": "all", "target-database": SOURCE, "mysql-instances": [{"source-id": "s1"}]}
-    bound = master.cluster.state.bounds["s1"]
-    brief = SubtaskBrief(task="shop", stage=Stage.RUNNING, unit="Sync", revision=99)
-    served = Heartbeat(name="w1", addr="w1:1", life="a", number=2, source="s1", epoch=bound.epoch, subtasks=(brief,))
-    master.beat(served)
+    link.master = master
+    link.wake()
     master.start_task(StartTask(task=yaml.safe_dump(task)), checked=True)
     server.start()
     try:

@@ -170,16 +170,16 @@ def test_an_action_shows_its_command_and_stands_in_the_audit_log(page: PageServe
         assert lines[-1]["status"] == 422
 
 
-def test_unknown_is_unknown(page: PageServed) -> None:
-    page.set(status(lag=None))
-    with client(page, "vic") as browser:
+def test_unknown_is_unknown(tmp_path: Path) -> None:
+    with page_served(tmp_path, status()) as page, client(page, "vic") as browser:
+        page.set(status(lag=None))
         found = read(browser, "")
         assert "Largest lagunknown" in found.text.replace("\n", "")
         assert "All is fine" in found.text
-    page.master.liveness.forget("w1")
-    page.set(status())
-    with client(page, "vic") as browser:
-        assert "All is fine" not in read(browser, "").text
+        page.master.liveness.forget("w1")
+        page.set(status())
+        silent = read(browser, "").text
+        assert "All is fine" not in silent and "Worker w1 is silent" in silent
 
 
 def test_without_a_file_of_tokens_nobody_logs_in_and_forms_are_guarded(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_changes_is_shown_without_a_reload(browser: Browser, served_page: P
     served_page.set(status())
     tab, wrong = opened(browser, served_page)
     tab.goto(f"{served_page.url}tasks/shop")
-    tab.wait_for_function("document.getElementById('link').textContent.includes('live')")
+    tab.wait_for_selector("#link:has-text('live')")
     tab.evaluate("window.kept = document.querySelector('h1')")
     served_page.set(status(wrong=True, lag=77))
     tab.wait_for_selector("text=SYNC-011")
@@ -132,6 +132,6 @@ def test_it_reads_without_javascript(browser: Browser, served_page: PageServed) 
 def test_a_lost_connection_is_told(browser: Browser, tmp_path: Path) -> None:
     with page_served(tmp_path, status()) as page:
         tab, _ = opened(browser, page)
-        tab.wait_for_function("document.getElementById('link').textContent.includes('live')")
-    tab.wait_for_function("document.getElementById('link').textContent.includes('connection lost')")
+        tab.wait_for_selector("#link:has-text('live')")
+    tab.wait_for_selector("#link:has-text('connection lost')")
     tab.context.close()
