@@ -56,7 +56,7 @@ class TellingLink:
 
     def wake(self) -> None:
         """Tell the master that each of its orders is carried out."""
-        if self.master is None:
+        if self.master is None or "s1" not in self.master.cluster.state.bounds:
             return
         state = self.master.cluster.state
         rows = [row for row in state.subtasks.values() if row.source == "s1"]
@@ -71,7 +71,7 @@ class TellingLink:
                 source="s1",
                 epoch=state.bounds["s1"].epoch,
                 subtasks=briefs,
-            )  # fmt: skip
+            )
         )
 
     def purge_relay(self, wish: PurgeWish) -> str:
@@ -144,12 +144,11 @@ def page_served(folder: Path, told: SubTaskStatus, *, guarded: bool = True) -> I
     master.start()
     master.beat(Heartbeat(name="w1", addr="w1:1", life="a", number=1))
     master.beat(Heartbeat(name="w2", addr="w2:1", life="b", number=1))
+    link.master = master
     master.operate_source(
         OperateSource(op="create", config=(yaml.safe_dump({"source-id": "s1", "from": SOURCE}),), worker="w1")
     )
     task = {"name": "shop", "task-mode": "all", "target-database": SOURCE, "mysql-instances": [{"source-id": "s1"}]}
-    link.master = master
-    link.wake()
     master.start_task(StartTask(task=yaml.safe_dump(task)), checked=True)
     server.start()
     try:

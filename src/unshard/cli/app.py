@@ -102,6 +102,7 @@ def run(
     addr: Annotated[
         str, typer.Option("--addr", metavar="HOST:PORT", help="Where `unshard ctl` finds this run; port 0: any.")
     ] = "127.0.0.1:0",
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page of this run in a browser.")] = False,
     log_level: Annotated[
         Level, typer.Option("-L", "--log-level", help="Least severe level that is logged.", case_sensitive=False)
     ] = Level.INFO,
@@ -141,7 +142,7 @@ def run(
     how = LogSettings(None, log_level.value, log_format.value, redact)
     begun = partial(run_task, remove_meta=remove_meta, reset=reset, yes=yes)
     shown = JsonStatus(sys.stdout, files.task.name, redact) if json_status else None
-    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how, status=shown)
+    with_what = partial(begun, auto_resume=auto_resume, addr=addr, log=how, status=shown, opens=open_page)
     printer = Printer(Console(quiet=quiet, stderr=json_status))
     guarded(lambda: with_what(files, log, printer, wait), on_stderr)
 

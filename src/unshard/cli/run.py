@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -55,12 +56,14 @@ def run_task(
     addr: str = "127.0.0.1:0",
     log: LogSettings | None = None,
     status: JsonStatus | None = None,
+    opens: bool = False,
 ) -> None:
     """Run the task until it is finished, stopped by SIGINT or SIGTERM, or failed. `wait_on_stop` is in seconds.
 
     `remove_meta`: what the target has on record of the task is dropped first; another process that runs it all the same
     can write nothing from then on and stops. `reset`: the tables that it has made or filled go too (`operate.reset`),
-    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets how the run stands.
+    once whoever sits at the terminal agrees; `yes` agrees beforehand. `status` gets how the run stands. `opens`: a
+    browser shows the page of the run.
     Raises the UnshardError of the source that failed first, after the others have finished the batch in hand.
     """
     task, configs = files.task, files.subtasks
@@ -93,6 +96,8 @@ def run_task(
         if not stop.is_set():
             with crew, _served(crew, addr, log_file.with_suffix(SUFFIX), printer) as address:
                 run.at(address)
+                if opens and not webbrowser.open(f"http://{address}/ui/"):
+                    printer.tell("no browser could be started; open the page by its address", "WARN")
                 show(printer, crew.readings, crew.ended, partial(status.look, stop) if status is not None else None)
             if status is not None:
                 status.sources = crew.readings()

@@ -71,7 +71,10 @@ class PageScreens:
         self._reader.watched()
         return self._reader.now if self._reader.now.at or self._reader.now.leader else self._reader.fresh()
 
-    def show(self, request: Request, template: str, make: Callable[[Snapshot], dict[str, Any]]) -> Response:
+    def show(
+        self, request: Request, template: str, make: Callable[[Snapshot], dict[str, Any]], *, kept: bool = True
+    ) -> Response:
+        """`kept`: the snapshot alone says what is shown, so the text serves until the next one."""
         now = self.snapshot()
         if now.leader and now.leader != self._master.addr:
             return self._to_leader(request, now)
@@ -80,7 +83,7 @@ class PageScreens:
         if self._number != now.number:
             self._texts, self._number = {}, now.number
         text = self._texts.get((*key, request.scope.get(CSRF, "")))
-        if text is None:
+        if text is None or not kept:
             text = self.render(request, template, now=now, **make(now))
             self._texts[(*key, request.scope.get(CSRF, ""))] = text
         return HTMLResponse(text)
@@ -188,8 +191,10 @@ def page_routes(master: Master, reader: StateReader) -> APIRouter:
     @router.get("/tasks/{task}/config")
     @needs(Role.VIEWER)
     def config(task: str, request: Request) -> Response:
-        text = master.config(Config(type="task", name=task))["cfg"]
-        return screens.show(request, "config.html", lambda now: {**screens.task(task)(now), "text": text})
+        def make(now: Snapshot) -> dict[str, Any]:
+            return {**screens.task(task)(now), "text": master.config(Config(type="task", name=task))["cfg"]}
+
+        return screens.show(request, "config.html", make, kept=False)
 
     @router.get("/audit")
     @needs(Role.ADMIN)

@@ -1,0 +1,96 @@
+"""The page of real masters: what workers do is seen on it, and what is done on it is seen in the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import unescape
+
+import httpx
+import pytest
+from shop import SHARDS, TARGET, Shop
+
+from unshard.testing.cluster import ThrowawayCluster
+from unshard.testing.servers import MariadbServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+
+
+@pytest.fixture(scope="module")
+def shop(sources: dict[str, MariadbServer], target: MariadbServer, store: str) -> Iterator[Shop]:
+    with ThrowawayCluster(store, 2, 4) as cluster:
+        shop = Shop(cluster, sources, target)
+        shop.create()
+        for name in sources:
+            cluster.ctl("operate-source", "create", shop.source_file(name))
+        shop.do("start-task", shop.task_file())
+        shop.all_move()
+        shop.are("Running")
+        yield shop
+
+
+def shown(shop: Shop, path: str) -> str:
+    """A page of whichever master is asked first; the browser is sent on to the leader."""
+    for gate in shop.cluster.gates:
+        try:
+            url = f"http://127.0.0.1:{gate.port}/ui/{path}"
+            return unescape(httpx.get(url, timeout=30, follow_redirects=True).text)
+        except httpx.TransportError:
+            continue
+    return ""
+
+
+def do(shop: Shop, verb: str, **given: str) -> str:
+    """Fill in the form of an action and send it, at the leader."""
+    port = shop.cluster.gates[shop.cluster.masters.index(shop.cluster.leader())].port
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}/ui/", timeout=60) as browser:
+        form = browser.get(f"do/{verb}", params=given).text
+        csrf = form.split('name="csrf" value="')[1].split('"')[0]
+        answer = browser.post(f"do/{verb}", data={**given, "csrf": csrf})
+        assert answer.status_code == 200, answer.text
+        return unescape(answer.text)
+
+
+def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
+    leader = shop.cluster.leader()
+    ports = {gate.port: master.name for gate, master in zip(shop.cluster.gates, shop.cluster.masters, strict=True)}
+    (follower,) = [port for port, name in ports.items() if name != leader.name]
+    answer = httpx.get(f"http://127.0.0.1:{follower}/ui/tasks/shop?x=1", timeout=30)
+    assert answer.status_code == 307
+    where = httpx.URL(answer.headers["location"])
+    assert (ports[where.port or 0], where.raw_path) == (leader.name, b"/ui/tasks/shop?x=1")
+
+
+def test_the_task_is_seen_and_paused(shop: Shop) -> None:
+    shop.until(lambda: TARGET.quoted in shown(shop, "tasks/shop/tables"), "the page has the target's table")
+    assert "All is fine" in shown(shop, "")
+    assert "✔ Done." in do(shop, "pause-task", name="shop")
+    shop.are("Paused")
+    last = shop.add("s1")
+    assert not shop.arrives(last)()
+    do(shop, "resume-task", name="shop")
+    shop.until(shop.arrives(last), "the row arrives")
+
+
+def test_a_lock_is_told_until_all_shards_have_the_ddl(shop: Shop) -> None:
+    ddl = "ALTER TABLE {} ADD COLUMN extra INT"
+    shop.sources["s1"].run(*(ddl.format(shard.quoted) for shard in SHARDS))
+    shop.until(lambda: "ADD COLUMN" in shown(shop, "locks"), "the page shows the lock")
+    assert "DDL waits for other shards" in shown(shop, "")
+    for name in ("s2", "s3"):
+        shop.sources[name].run(*(ddl.format(shard.quoted) for shard in SHARDS))
+    shop.until(lambda: "No DDL waits" in shown(shop, "locks"), "the lock is gone from the page")
+
+
+def test_a_silent_worker_is_seen(shop: Shop) -> None:
+    free = next(one["name"] for one in shop.workers() if one["stage"] == "free")
+    shop.cluster.worker(free).kill()
+    shop.until(lambda: "offline" in shown(shop, "cluster"), "the page shows the worker as offline")
+    do(shop, "offline-member", type="worker", name=free, typed=free)
+    assert free not in [one["name"] for one in shop.workers()]
+
+
+def test_the_page_goes_on_behind_another_leader(shop: Shop) -> None:
+    old = shop.cluster.leader()
+    old.kill()
+    shop.until(lambda: "shop" in shown(shop, "") and "not of now" not in shown(shop, ""), "the other master shows it")
+    assert shop.cluster.leader().name != old.name
