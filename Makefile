@@ -25,6 +25,7 @@ demo: setup ## two sources with live writes, merged into one target, and the pro
 	@$(BIN)/unshard demo --target $(TARGET)
 
 test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
+	@tools/system-packages browser || echo "Without Chromium the tests of the page in a browser are left out."
 	@$(PYTEST) $(TESTS)
 
 test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches into .servers/ first

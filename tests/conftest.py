@@ -24,7 +24,13 @@ if os.environ.get("CI"):
 
 _COSTLY = ("server", "spark", "recovery")
 _SERVERS = frozenset({"source_server", "second_source", "target_server"})
-_HAS_MYDUMPER = shutil.which("mydumper") is not None
+_NOT_TESTED = {
+    "mydumper": "dumps of mydumper, and ours in myloader: neither program is installed",
+    "browser": "the page in a browser: Chromium is not installed",
+}
+"""By mark, what is left out where its program is not installed."""
+_PROGRAMS = {"mydumper": ("mydumper",), "browser": ("chromium", "google-chrome")}
+_LACKING = [mark for mark, programs in _PROGRAMS.items() if not any(map(shutil.which, programs))]
 _numbers = itertools.count(1)
 
 
@@ -34,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Where several processes share the tests it is the other way round: no process is left with the long ones at the end.
     A test that asks for a server by fixture is marked `server`, whether or not its author thought of it.
     """
-    left_out = [] if _HAS_MYDUMPER else [item for item in items if item.get_closest_marker("mydumper")]
+    left_out = [item for item in items if any(map(item.get_closest_marker, _LACKING))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
@@ -45,9 +51,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what can't be tested on a system whose archive has no mydumper, as Debian 13's."""
-    if not _HAS_MYDUMPER:
-        terminalreporter.write_line("NOT TESTED: dumps of mydumper, and ours in myloader: neither program is installed")
+    """Say what can't be tested on this system: the archive of Debian 13 has no mydumper."""
+    for mark in _LACKING:
+        terminalreporter.write_line(f"NOT TESTED: {_NOT_TESTED[mark]}")
 
 
 def _cost(item: pytest.Item) -> int:

@@ -61,7 +61,8 @@ def test_a_follower_sends_the_browser_to_the_leader(shop: Shop) -> None:
 
 
 def test_the_task_is_seen_and_paused(shop: Shop) -> None:
-    shop.until(lambda: TARGET.quoted in shown(shop, "tasks/shop/tables"), "the page has the target's table")
+    shop.until(shop.arrives(shop.add("s1")), "the row arrives")
+    shop.until(lambda: str(TARGET) in shown(shop, "tasks/shop/tables"), "the page has the target's table")
     assert "All is fine" in shown(shop, "")
     assert "✔ Done." in do(shop, "pause-task", name="shop")
     shop.are("Paused")

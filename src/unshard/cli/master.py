@@ -53,7 +53,7 @@ def run_master(file: Path | None, given: Mapping[str, Any], console: Console) ->
         try:
             master.start()
             console.print(f"master {config.called} serves at {server.scheme}://{master.addr}", highlight=False)
-            console.print(f"page: {server.scheme}://{server.address}/ui/", highlight=False)
+            console.print(f"page: {server.scheme}://{master.addr}/ui/", highlight=False)
             while not stop.wait(LOOK_SECONDS):
                 server.check()
         finally:
