@@ -1,0 +1,59 @@
+"""The page of `unshard run`: it shows the run, and its actions act on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from task_runs import Command, TaskFiles, wait_until
+from unshard.testing.servers import MariadbServer, ThrowawayServer
+
+pytestmark = [pytest.mark.server, pytest.mark.spark]
+
+
+@pytest.fixture
+def files(
+    source_server: MariadbServer, target_server: ThrowawayServer, schema: str, tmp_path: Path
+) -> Iterator[TaskFiles]:
+    source_server.run(f"CREATE DATABASE {schema}", f"CREATE TABLE {schema}.`<b>t` (id INT PRIMARY KEY)")
+    yield TaskFiles(tmp_path, f"task_{schema}", {"s1": source_server}, target_server, (schema,)).write()
+    for server in (source_server, target_server):
+        server.run(f"DROP DATABASE IF EXISTS {schema}")
+
+
+def test_a_run_is_seen_paused_and_resumed(files: TaskFiles) -> None:
+    (schema,), source, task = files.schemas, files.sources["s1"], files.name
+
+    def count() -> list[tuple[object, ...]]:
+        return files.target.query(f"SELECT COUNT(*) FROM {schema}.`<b>t`")
+
+    with Command(files) as command:
+        command.catch_up()
+        (url,) = re.findall(r"page: (http://127\.0\.0\.1:\d+/ui/)", command.text)
+        with httpx.Client(base_url=url, timeout=60) as browser:
+
+            def shown(path: str) -> str:
+                return browser.get(path).text
+
+            def do(verb: str) -> str:
+                form = shown(f"do/{verb}?name={task}")
+                csrf = form.split('name="csrf" value="')[1].split('"')[0]
+                return unescape(browser.post(f"do/{verb}", data={"name": task, "csrf": csrf}).text)
+
+            assert task in shown("")
+            source.run(f"INSERT INTO {schema}.`<b>t` VALUES (1)")
+            wait_until(lambda: count() == [(1,)], "the row arrives")
+            wait_until(lambda: f"{schema}.&lt;b&gt;t" in shown(f"tasks/{task}/tables"), "the table is shown as text")
+            assert "paused" not in shown(f"tasks/{task}")
+            assert "✔ Done." in do("pause-task")
+            wait_until(lambda: "paused" in shown(f"tasks/{task}"), "the page shows that it is paused")
+            source.run(f"INSERT INTO {schema}.`<b>t` VALUES (2)")
+            assert "✔ Done." in do("resume-task")
+            wait_until(lambda: count() == [(2,)], "the second row arrives")
+        command.interrupt()
+        assert command.wait() == 0, command.text
