@@ -2,14 +2,15 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql test-tidb lint format bench docs wheel lock clean
+.PHONY: help setup build demo test test-mysql test-tidb lint format bench report docs wheel lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 TESTS ?= tests
 JOBS ?= 3
 TARGET = mariadb
-PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+SIZE = full
+PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
@@ -49,6 +50,9 @@ format: setup ## let ruff rewrite what it can
 
 bench: setup ## every benchmark, one JSON object each
 	@$(BIN)/python -m bench all --json
+
+report: setup ## every benchmark beside its peers, faults in each phase, and all types, into report/; SIZE=quick: a first look
+	@$(BIN)/python -m bench.report --size $(SIZE)
 
 docs: setup ## write the generated reference pages
 	@$(BIN)/python docs/generate.py

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from target_servers import BUILT_IN_COLLATIONS, new_target
+from support.target_servers import BUILT_IN_COLLATIONS, new_target
 from unshard.spark.session import spark_session
+from unshard.sync.planning import planner
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
 # A gate that everybody has to pass draws the same examples each time; by hand new ones are drawn at each run.
@@ -27,9 +28,10 @@ _SERVERS = frozenset({"source_server", "second_source", "target_server"})
 _NOT_TESTED = {
     "mydumper": "dumps of mydumper, and ours in myloader: neither program is installed",
     "browser": "the page in a browser: Chromium is not installed",
+    "maven": "a task on YARN: Maven, which fetches YARN, is not installed",
 }
 """By mark, what is left out where its program is not installed."""
-_PROGRAMS = {"mydumper": ("mydumper",), "browser": ("chromium", "google-chrome")}
+_PROGRAMS = {"mydumper": ("mydumper",), "browser": ("chromium", "google-chrome"), "maven": ("mvn",)}
 _LACKING = [mark for mark, programs in _PROGRAMS.items() if not any(map(shutil.which, programs))]
 _numbers = itertools.count(1)
 
@@ -85,6 +87,12 @@ def target_server() -> Iterator[ThrowawayServer]:
 def schema() -> str:
     """A schema name that no other test uses; the test creates it where it wants it."""
     return f"t{os.getpid()}_{next(_numbers)}"
+
+
+@pytest.fixture
+def small_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that this process plans are Spark jobs of several partitions, however small they are."""
+    monkeypatch.setattr(planner, "HERE_BYTES", 0)
 
 
 @pytest.fixture(scope="session")
