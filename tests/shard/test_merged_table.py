@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from merged_world import NAME, A, B, C, World, behind, columns, definition, why_barrier
@@ -175,10 +176,73 @@ def test_a_new_shard_says_what_the_target_lacks() -> None:
     assert world.table.fits(C, behind(definition(), "MODIFY v INT NOT NULL"))
 
 
+def test_a_new_shard_fits_what_the_target_is_to_become() -> None:
+    world = World(A, B)
+    for shard in (A, B):
+        world.table = world.table.ask(
+            shard, StructureRequest(shard.source, behind(definition(), "RENAME COLUMN v TO w"), "it renames")
+        )
+    decision = world.table.evaluate()
+    begun = world.table.begun("s1", world.table.at_barrier(decision, behind(definition(), "RENAME COLUMN v TO w")))
+    assert "no column v" in begun.fits(C, definition())
+    assert begun.given_up("s1").fits(C, definition()) == ""
+
+
+def test_a_new_table_has_never_dropped_what_it_lacks() -> None:
+    world = World(A)
+    world.alter(A, "ADD COLUMN c INT NOT NULL DEFAULT 5")
+    table = world.table.joined(C, definition())
+    table = table.done(table.evaluate().changes[0])
+    table = table.ask(C, StructureRequest("1", behind(definition(), "ADD COLUMN c INT NOT NULL DEFAULT 5")))
+    assert table.evaluate().waits == {}
+
+
 def test_shards_without_a_common_structure_are_refused() -> None:
     table = MergedTable(NAME).register(A, definition())
     with pytest.raises(IncompatibleError):
         table.register(B, behind(definition(), "MODIFY v INT NOT NULL"))
+
+
+def test_the_only_shard_has_its_statements_run_as_they_are() -> None:
+    world = World(A)
+    world.alter(A, "ADD COLUMN c INT FIRST, COMMENT = 'one'")
+    assert world.ran == ["ALTER TABLE `all`.`t` ADD COLUMN c INT FIRST, COMMENT = 'one'"]
+
+
+def test_a_shard_that_comes_while_the_only_one_asks() -> None:
+    """What was asked by the only shard is decided by the record with both of them."""
+    asked = MergedTable(NAME).register(A, definition())
+    asked = asked.ask(A, StructureRequest("1", behind(definition(), "ADD COLUMN c INT")))
+    assert asked.evaluate().barrier == (A,)
+    assert asked.evaluate().changes == ()
+    both = asked.register(C, definition())
+    assert both.evaluate().barrier == ()
+    (change,) = both.evaluate().changes
+    assert change.shards == (A,)
+    assert both.without(C).evaluate().barrier == (A,)
+
+
+def test_shards_that_are_not_registered_yet_are_reckoned_with() -> None:
+    asked = MergedTable(NAME).register(A, definition())
+    asked = asked.ask(A, StructureRequest("1", behind(definition(), "ADD COLUMN c INT")))
+    for unknown in (replace(asked, silent=frozenset({"s2"})), replace(asked, declared=frozenset({A, C}))):
+        assert unknown.awaited == ("s2",)
+        assert unknown.evaluate().barrier == ()
+        assert [one.shards for one in unknown.evaluate().changes] == [(A,)]
+    renamed = StructureRequest("1", behind(definition(), "RENAME COLUMN v TO w"), "it renames")
+    asked = replace(asked.ask(A, renamed), declared=frozenset({A, C}))
+    assert "s2: not started, or at its start" in asked.evaluate().waits[A]
+    assert "not met by" in asked.register(C, definition()).evaluate().waits[A]
+
+
+def test_a_shard_that_is_left_alone_narrows_nothing() -> None:
+    """The rows of the one that is gone are still there."""
+    world = World(A, B)
+    world.alter(B, "MODIFY v VARCHAR(90) NOT NULL")
+    world.drop(B)
+    world.alter(A, "MODIFY v VARCHAR(40) NOT NULL")
+    assert len(world.ran) == 1
+    assert not world.open
 
 
 def test_nothing_else_runs_while_somebody_changes_the_target() -> None:

@@ -50,7 +50,6 @@ class Ends:
         clock: converts a time in the source's global time zone to UTC.
         pessimistic: whether the task has `shard-mode: pessimistic`.
         merged: in optimistic mode, the recorded merged tables; None in any other.
-        silent: in optimistic mode, the sources that have not yet said which tables they own.
     """
 
     traits: SourceTraits
@@ -63,7 +62,6 @@ class Ends:
     clock: Callable[[str], str | None]
     pessimistic: bool = False
     merged: Mapping[TableName, MergedTable] | None = None
-    silent: frozenset[str] = frozenset()
     _landing: dict[TableName, list[Landing]] = field(default_factory=dict)
 
     def table(self, name: TableName) -> Table | None:
@@ -113,7 +111,7 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
         targets = TargetTables(partial(read_table, downstream))
         if config.target.checks_foreign_keys:
             targets.read_families = lambda: families(downstream)
-        merged, silent = _merged(downstream, config) if config.optimistic else (None, frozenset[str]())
+        merged = _merged(downstream, config) if config.optimistic else None
         yield Ends(
             traits=read_traits(source),
             target=downstream,
@@ -129,14 +127,13 @@ def connected(config: SubtaskConfig, configs: Sequence[SubtaskConfig], names: Se
             clock=partial(utc_of, source),
             pessimistic=config.pessimistic,
             merged=merged,
-            silent=silent,
         )
 
 
-def _merged(connection: Any, config: SubtaskConfig) -> tuple[dict[TableName, MergedTable], frozenset[str]]:
-    """Return the recorded merged tables and the unregistered sources; empty if the task was never started."""
+def _merged(connection: Any, config: SubtaskConfig) -> dict[TableName, MergedTable]:
+    """Return the recorded merged tables; empty if the task was never started."""
     there = _has_table(connection, config, "shard_merged")
-    return load_merged(connection, MetaTables(config.meta_schema, config.name)) if there else ({}, frozenset())
+    return load_merged(connection, MetaTables(config.meta_schema, config.name)) if there else {}
 
 
 def _has_table(connection: Any, config: SubtaskConfig, suffix: str) -> bool:

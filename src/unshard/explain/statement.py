@@ -71,7 +71,7 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
         return _said(UNKNOWN, "the task has not registered this shard yet: start the task, then ask again")
     state = merged.shards[shard]
     if state.request is not None:
-        why = ends_of(merged, ends).get(shard, "the next look at the target")
+        why = merged.evaluate().waits.get(shard, "the next look at the target")
         return _said(WAITS, f"the shard waits with an earlier statement already: {why}")
     before = to_table(state.structure, name, merged.dialect)
     try:
@@ -84,11 +84,10 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
         return _said(WAITS, f"its effect is not computed ({error}): it is for all shards at once")
     barrier = barrier_of(state.structure, last, steps)
     texts = tuple(routed(ddl, own.route, own.route_schema).text for ddl in run)
-    if merged.has_one_shard and not ends.silent:
-        barrier = barrier or "the target has this table's rows alone"
     asked = merged.ask(shard, StructureRequest("explained", last, barrier, texts))
-    decision = asked.evaluate(ends.silent)
+    decision = asked.evaluate()
     if shard in decision.barrier:
+        barrier = barrier or "the target has this table's rows alone"
         return replace(_said(AT_ONCE, f"{barrier}: a barrier, and no other shard is missing"), statements=texts)
     if shard in decision.waits:
         why = decision.waits[shard]
@@ -107,11 +106,6 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
     statements = _in_targets_words(ends, own, target, merged, text) if text else ()
     findings.insert(0, RuleFinding("sharding", TAKEN, "no shard waits: the target gets what the join changes by"))
     return MergedOutcome(AT_ONCE, tuple(findings), statements)
-
-
-def ends_of(merged: MergedTable, ends: Ends) -> dict[ShardId, str]:
-    """Return why each request of the merged table waits."""
-    return dict(merged.evaluate(ends.silent).waits)
 
 
 def _said(verdict: str, text: str) -> MergedOutcome:

@@ -56,9 +56,9 @@ def answer_unlock(
     meta = MetaTables(subject.meta_schema, subject.task)
     with session(to_endpoint(subject.target), "target") as connection:
         meta.create(connection)
-        merged, silent = load_merged(connection, meta)
+        merged = load_merged(connection, meta)
         waiting = [one for one in merged.values() if lock_id(subject.task, one.target) == request.id]
-        if waiting and merged_locks(subject.task, waiting[0], silent):
+        if waiting and merged_locks(subject.task, waiting[0]):
             return _force(connection, meta, waiting[0].target, request, patience_seconds)
         if request.action != "skip" or request.database or request.table:
             raise wrong_use("--action, --database and --table are of optimistic mode; this lock is pessimistic")
@@ -105,7 +105,7 @@ def _force(
     with closing(connection.cursor()) as cursor:
         cursor.execute("BEGIN")
         try:
-            move_merged(cursor, meta, target, lambda merged, _: merged.force(shard, skip=request.action == "skip"))
+            move_merged(cursor, meta, target, lambda merged: merged.force(shard, skip=request.action == "skip"))
         except ShardError:
             cursor.execute("ROLLBACK")
             raise
@@ -121,7 +121,7 @@ def _is_about_to_ask(connection: Any, meta: MetaTables, target: TableName, shard
     table = load_groups(connection, meta, shard.source).group(target).tables.get(shard.table)
     if table is None or not table.sequence.items:
         return False
-    merged, _ = load_merged(connection, meta)
+    merged = load_merged(connection, meta)
     state = merged[target].shards.get(shard) if target in merged else None
     met = table.sequence.items[0].payload.get("request")
     return met is not None and state is not None and (state.request is None or state.request.id != met["id"])
@@ -134,14 +134,14 @@ def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
         keepers = [keeper for keeper in load_keepers(connection, meta) if keeper.locks]
         sources = sorted({source for keeper in keepers for source in keeper.members})
         groups = {source: load_groups(connection, meta, source).groups for source in sources}
-        merged, silent = load_merged(connection, meta)
+        merged = load_merged(connection, meta)
     listed = next((config.peers for config in subject.configs.values()), subject.sources)
     found = []
     for keeper in keepers:
         own = {source: groups_of[keeper.target] for source, groups_of in groups.items() if keeper.target in groups_of}
         found += waiting_locks(keeper, own, files, listed)
     for _, one in sorted(merged.items()):
-        found += merged_locks(subject.task, one, silent)
+        found += merged_locks(subject.task, one)
     return found
 
 

@@ -23,7 +23,7 @@ constant default, NULL, or the zero of the type for NOT NULL. Every shard must h
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
@@ -226,3 +226,44 @@ def joined_keys(tables: Sequence[TableDefinition]) -> dict[str, KeyDefinition]:
             ] != [(part.prefix, part.descending, part.expression.lower()) for part in key.parts]:
                 raise IncompatibleError(f"key {key.name} has other columns")
     return found
+
+
+def joined_structure(
+    tables: Sequence[TableDefinition], base: TableDefinition | None, rules: Mapping[str, str]
+) -> tuple[TableDefinition, dict[str, str]]:
+    """Return the smallest structure that takes the rows of all tables, and the rules of columns that a table lacks.
+
+    `base` is the target's structure so far, whose columns are never narrowed and never left out; `rules` are the rules
+    so far, which are kept. Raises IncompatibleError.
+    """
+    base = base or tables[0]
+    found: dict[str, str] = {}
+    columns: list[ColumnDefinition] = []
+    order = [column.name for column in base.columns]
+    order += [column.name for table in tables for column in table.columns]
+    for name in dict.fromkeys(one.lower() for one in order):
+        there = base.column(name)
+        having = [column for table in tables if (column := table.column(name)) is not None]
+        rule = None
+        if not having and there is not None and fill_of(there) is None:
+            columns.append(there)  # rows without it get what the target makes of its default
+            continue
+        if len(having) < len(tables):
+            rule = rules.get(name) or _rule(there or having[0], tables)
+            found[name] = rule
+        columns.append(joined_column(having or [there], rule, there) if there else joined_column(having, rule))
+    keys = joined_keys(tables)
+    kept = [key for key in base.keys if key.kind is not KeyKind.PLAIN]
+    return replace(base, columns=tuple(columns), keys=(*kept, *(keys[name] for name in sorted(keys)))), found
+
+
+def _rule(column: ColumnDefinition, tables: Collection[TableDefinition]) -> str:
+    """Return the rule of a column that a table lacks from now on. Raises IncompatibleError where it has none."""
+    for table in tables:
+        for key in table.keys:
+            if key.kind.unique and column.name.lower() in key.columns:
+                raise IncompatibleError(f"column {column.name} is part of {key.name}, and not every shard has it")
+    fill = fill_of(column)
+    if fill is None:
+        raise IncompatibleError(f"column {column.name} has no constant value for rows of shards without it")
+    return fill.text

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
-from unshard.schema.definition import ColumnDefinition, Dialect, TableDefinition
-from unshard.shard.join import IncompatibleError, fill_of, joined_column, joined_keys
+from unshard.schema.definition import Dialect, TableDefinition
+from unshard.shard.join import IncompatibleError, fill_of, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
     MergedColumns,
@@ -44,6 +44,9 @@ class MergedTable:
     version since which it is leaving. `version` counts the changes of the target structure, its rules and its leaving
     columns. `seen`: the columns that each source writes by. `runner`: the source that changes the target now.
     `dialect`: the one that the structures are written in.
+
+    Not part of the record, but read with it: `silent`, the sources of the task that have not declared which tables they
+    own, and `declared`, the tables that the others have declared for this target.
     """
 
     target: TableName
@@ -55,6 +58,8 @@ class MergedTable:
     seen: Mapping[str, MergedColumns] = field(default_factory=dict)
     runner: Runner | None = None
     dialect: Dialect = Dialect.MARIADB
+    silent: frozenset[str] = frozenset()
+    declared: frozenset[ShardId] = frozenset()
 
     @property
     def sources(self) -> frozenset[str]:
@@ -81,8 +86,8 @@ class MergedTable:
                 shards[one] = replace(state, dropped=state.dropped | unknown)
         return self._to(shards, after, self.rules)
 
-    def copied(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
-        """Add a shard whose copy has this structure; the target gets the join before any of its rows. May be repeated.
+    def joined(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
+        """Add a shard of which the target has no rows yet: a new table, or one that is to be copied. May be repeated.
 
         Raises IncompatibleError where no structure takes its rows and those of the others.
         """
@@ -104,14 +109,30 @@ class MergedTable:
         return not (waits or self.rules or self.leaving or self.runner is not None)
 
     @property
-    def has_one_shard(self) -> bool:
-        """True if the target has the rows of a single table, whose statements are run as they are."""
-        return len(self.shards) == 1
+    def awaited(self) -> tuple[str, ...]:
+        """Sources that may have shards which the record lacks: their tables are not declared, or not registered yet."""
+        return tuple(sorted(self.silent | {shard.source for shard in self.declared - self.shards.keys()}))
+
+    @property
+    def is_of_one_shard(self) -> bool:
+        """True if the target has the rows and the structure of a single table, whose statements are run as they are."""
+        return len(self.shards) == 1 and not self.awaited and self.has_equal_shards
 
     def fits(self, shard: ShardId, structure: TableDefinition) -> str:
-        """Return why a new shard of this structure does not fit the target, in words; "" if it does."""
+        """Return why a new shard of this structure does not fit the target, in words; "" if it does.
+
+        Where the target is being changed, the shard has to fit what it was before and what it is to become.
+        """
         if self.after is None:
             return ""
+        found = self._misfit(shard, structure)
+        if found or self.runner is None:
+            return found
+        change = self.runner.change
+        return replace(self, after=change.after, rules=change.rules)._misfit(shard, structure)
+
+    def _misfit(self, shard: ShardId, structure: TableDefinition) -> str:
+        assert self.after is not None
         try:
             after, _ = self._target({**self.shards, shard: MergedShard(structure)})
         except IncompatibleError as error:
@@ -220,33 +241,40 @@ class MergedTable:
         kept = {name: rule for name, rule in self.rules.items() if name in names_of(after)}
         return MergedChange(decision.barrier, after, kept, barrier=True)
 
-    def evaluate(self, silent: Collection[str] = ()) -> MergedDecision:
-        """Decide what may run now, and why everything else waits. `silent`: sources whose shards are not known yet."""
+    def evaluate(self) -> MergedDecision:
+        """Decide what may run now, and why everything else waits."""
         if self.after is None or self.runner is not None:
             why = f"{self.runner.source or 'nobody'} changes the target" if self.runner is not None else ""
             return MergedDecision(
                 waits={shard: why for shard, state in self.shards.items() if state.request is not None}
             )
         asked = {shard: state.request for shard, state in sorted(self.shards.items()) if state.request is not None}
+        at_barrier = tuple(shard for shard, request in asked.items() if self._is_at_barrier(request))
         changes = self._settling()
         waits: dict[ShardId, str] = {}
         for shard, request in asked.items():
-            if request.barrier:
+            if shard in at_barrier:
                 continue
             found = self._admitted(shard, request)
             if isinstance(found, MergedChange):
                 changes.append(found)
             else:
                 waits[shard] = found
-        if self.leaving and not silent and all(self._has_noted(source) for source in self.sources):
+        if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
-        at_barrier = tuple(shard for shard, request in asked.items() if request.barrier)
-        why = self._barred(at_barrier, silent)
+        why = self._barred(at_barrier)
         if at_barrier and not why:
             return MergedDecision(tuple(changes), waits, at_barrier)
         waits |= dict.fromkeys(at_barrier, why)
         return MergedDecision(tuple(changes), waits)
+
+    def _is_at_barrier(self, request: StructureRequest) -> bool:
+        """Return whether the request's own statement is run, once all shards have met it.
+
+        So is every statement of a target's only shard, as long as it is the only one.
+        """
+        return bool(request.barrier) or (self.is_of_one_shard and not request.forced)
 
     def _settling(self) -> list[MergedChange]:
         """Return the change that the join needs without a request: a shard came or went, or all have a column."""
@@ -261,10 +289,10 @@ class MergedTable:
     def _has_noted(self, source: str) -> bool:
         return source in self.seen and self.seen[source].version >= max(self.leaving.values())
 
-    def _barred(self, at_barrier: tuple[ShardId, ...], silent: Collection[str]) -> str:
+    def _barred(self, at_barrier: tuple[ShardId, ...]) -> str:
         """Return why the requests at the barrier can't run yet; empty if they can."""
-        if silent:
-            return f"{', '.join(sorted(silent))}: not started, so nobody knows its tables"
+        if self.awaited:
+            return f"{', '.join(self.awaited)}: not started, or at its start, so nobody knows all of its tables"
         if missing := sorted(self.shards.keys() - set(at_barrier)):
             more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
             return f"not met by {', '.join(map(str, missing[:10]))}{more}"
@@ -314,26 +342,7 @@ class MergedTable:
 
     def _target(self, shards: Mapping[ShardId, MergedShard]) -> tuple[TableDefinition, dict[str, str]]:
         """Return the target structure for these shards, and the rules. Raises IncompatibleError."""
-        tables = _distinct(shards)
-        base = self.after or tables[0]
-        rules: dict[str, str] = {}
-        columns: list[ColumnDefinition] = []
-        order = [column.name for column in base.columns]
-        order += [column.name for table in tables for column in table.columns]
-        for name in dict.fromkeys(one.lower() for one in order):
-            there = base.column(name)
-            having = [column for table in tables if (column := table.column(name)) is not None]
-            rule = None
-            if not having and there is not None and fill_of(there) is None:
-                columns.append(there)  # rows without it get what the target makes of its default
-                continue
-            if len(having) < len(tables):
-                rule = self.rules.get(name) or _rule(there or having[0], tables)
-                rules[name] = rule
-            columns.append(joined_column(having or [there], rule, there) if there else joined_column(having, rule))
-        keys = joined_keys(tables)
-        kept = [key for key in base.keys if key.name.lower() not in _plain_names(base)]
-        return replace(base, columns=tuple(columns), keys=(*kept, *(keys[name] for name in sorted(keys)))), rules
+        return joined_structure(_distinct(shards), self.after, self.rules)
 
     def _to(
         self, shards: Mapping[ShardId, MergedShard], after: TableDefinition, rules: Mapping[str, str]
@@ -351,22 +360,6 @@ class MergedTable:
 def _distinct(shards: Mapping[ShardId, MergedShard]) -> list[TableDefinition]:
     """Return the structures of the shards in their order, each object once: thousands of shards have few of them."""
     return list({id(state.structure): state.structure for _, state in sorted(shards.items())}.values())
-
-
-def _rule(column: ColumnDefinition, tables: Collection[TableDefinition]) -> str:
-    """Return the rule of a column that a shard lacks from now on. Raises IncompatibleError where it has none."""
-    for table in tables:
-        for key in table.keys:
-            if key.kind.unique and column.name.lower() in key.columns:
-                raise IncompatibleError(f"column {column.name} is part of {key.name}, and not every shard has it")
-    fill = fill_of(column)
-    if fill is None:
-        raise IncompatibleError(f"column {column.name} has no constant value for rows of shards without it")
-    return fill.text
-
-
-def _plain_names(table: TableDefinition) -> frozenset[str]:
-    return frozenset(key.name.lower() for key in table.keys if key.kind.value == "KEY")
 
 
 def _columns(table: TableDefinition) -> dict[str, tuple[object, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -227,9 +227,9 @@ OTHER_STATEMENT = (
 )
 
 
-def waits_of(merged: MergedTable, silent: Collection[str]) -> dict[ShardId, str]:
+def waits_of(merged: MergedTable) -> dict[ShardId, str]:
     """Return why each request of the merged table is not in force. A request that may run waits for its source."""
-    decision = merged.evaluate(silent)
+    decision = merged.evaluate()
     found = dict(decision.waits)
     for change in decision.changes:
         found |= dict.fromkeys(change.shards, f"{', '.join({one.source for one in change.shards})} runs it next")
@@ -246,14 +246,12 @@ def leaves_of(merged: MergedTable) -> str:
     return f"no shard has {', '.join(sorted(merged.leaving))} any more: dropped next{waits}"
 
 
-def waiting_shards(
-    keeper: ShardingGroupKeeper, merged: Mapping[TableName, MergedTable], silent: Collection[str]
-) -> tuple[UnresolvedGroup, ...]:
+def waiting_shards(keeper: ShardingGroupKeeper, merged: Mapping[TableName, MergedTable]) -> tuple[UnresolvedGroup, ...]:
     """Return the groups of one source that have a waiting table, the oldest first."""
     found = []
     for group in keeper.unresolved:
         table = merged.get(group.target)
-        waits = waits_of(table, silent) if table is not None else {}
+        waits = waits_of(table) if table is not None else {}
         reasons = []
         for name in group.synced:
             why = waits.get(ShardId(group.source, name), "the next look at the target")
@@ -278,9 +276,9 @@ def waiting_shards(
     return tuple(found)
 
 
-def merged_locks(task: str, merged: MergedTable, silent: Collection[str]) -> list[dict[str, Any]]:
+def merged_locks(task: str, merged: MergedTable) -> list[dict[str, Any]]:
     """Return DM's form of a lock where something waits in the merged table, else nothing; `mode` is optimistic."""
-    waits, leaving = waits_of(merged, silent), leaves_of(merged)
+    waits, leaving = waits_of(merged), leaves_of(merged)
     if not waits and not leaving and merged.runner is None:
         return []
     requests = {shard: state.request for shard, state in merged.shards.items() if state.request is not None}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -26,6 +26,7 @@ from unshard.shard.group import ShardingGroup, TableState
 from unshard.shard.group_keeper import ShardingGroupKeeper
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.shard.merged_form import from_form, to_form
+from unshard.shard.merged_parts import ShardId
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import Form, Gone
 from unshard.target.meta import MetaTables
@@ -305,30 +306,33 @@ def _id(name: TableName) -> str:
 # The merged tables of a task in optimistic mode: rows of `<task>_shard_merged`, which all of its sources share.
 
 
-Step = Callable[[MergedTable, frozenset[str]], MergedTable]
-"""Maps a merged table, and the sources that have not declared yet which tables they own, to the table's next state."""
+Step = Callable[[MergedTable], MergedTable]
+"""Maps a merged table to its next state."""
 
 
-def load_merged(connection: Any, meta: MetaTables) -> tuple[dict[TableName, MergedTable], frozenset[str]]:
-    """Return all merged tables of the task, and the sources that have not declared yet which tables they own."""
+def load_merged(connection: Any, meta: MetaTables) -> dict[TableName, MergedTable]:
+    """Return all merged tables of the task, each with the sources that it may still get shards of."""
     with connection.cursor() as cursor:
-        silent = _silent(cursor, meta, "")
+        silent = _hold(cursor, meta, "")
+        cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_lock}")
+        declared = {TableName(schema, table): _declared(state) for schema, table, state in cursor.fetchall()}
         cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_merged}")
-        found = cursor.fetchall()
-    tables = (_read(TableName(schema, table), state) for schema, table, state in found)
-    return {merged.target: merged for merged in tables}, silent
+        found = {(name := TableName(schema, table)): _read(name, state) for schema, table, state in cursor.fetchall()}
+    none = frozenset[ShardId]()
+    return {name: replace(one, silent=silent, declared=declared.get(name, none)) for name, one in found.items()}
 
 
 def move_merged(cursor: Any, meta: MetaTables, target: TableName, step: Step) -> MergedTable:
-    """Apply one step to a merged table, in the caller's transaction; return the new state."""
-    silent = _silent(cursor, meta, " FOR UPDATE")
-    cursor.execute(
-        f"SELECT state FROM {meta.shard_merged} WHERE target_schema = %s AND target_table = %s FOR UPDATE",
-        (target.schema, target.table),
-    )
+    """Apply one step to a merged table as it is now, in the caller's transaction; return the new state."""
+    silent, key = _hold(cursor, meta), (target.schema, target.table)
+    of_target = "WHERE target_schema = %s AND target_table = %s FOR UPDATE"
+    cursor.execute(f"SELECT state FROM {meta.shard_lock} {of_target}", key)
+    locks = cursor.fetchone()
+    cursor.execute(f"SELECT state FROM {meta.shard_merged} {of_target}", key)
     found = cursor.fetchone()
     before = _read(target, found[0]) if found is not None else MergedTable(target)
-    after = step(before, silent)
+    before = replace(before, silent=silent, declared=_declared(locks[0]) if locks is not None else frozenset())
+    after = step(before)
     if after != before:
         _save_merged(cursor, meta, after)
     return after
@@ -339,7 +343,7 @@ def take_out_of_merged(cursor: Any, meta: MetaTables, source: str, begun: tuple[
 
     `begun`: the target of a change that the source has open, and the change's intent.
     """
-    _silent(cursor, meta, " FOR UPDATE")
+    _hold(cursor, meta)
     cursor.execute(f"SELECT target_schema, target_table, state FROM {meta.shard_merged} FOR UPDATE")
     for schema, table, state in cursor.fetchall():
         target = TableName(schema, table)
@@ -355,9 +359,11 @@ def _read(target: TableName, state: str) -> MergedTable:
     return from_form(target, json.loads(state))
 
 
-def _silent(cursor: Any, meta: MetaTables, lock: str) -> frozenset[str]:
-    cursor.execute(f"SELECT source, declared FROM {meta.shard_source} ORDER BY source{lock}")
-    return frozenset(source for source, declared in cursor.fetchall() if not declared)
+@lru_cache(maxsize=16)
+def _declared(state: str) -> frozenset[ShardId]:
+    """Return the tables that sources have declared for the target of a stored lock."""
+    members = json.loads(state)["members"]
+    return frozenset(ShardId(source, name_of(name)) for source, one in members.items() for name in one["tables"])
 
 
 def _save_merged(cursor: Any, meta: MetaTables, merged: MergedTable) -> None:

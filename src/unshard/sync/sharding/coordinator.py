@@ -342,7 +342,7 @@ def leave_optimistic_mode(store: CheckpointStore) -> None:
     Raises ShardError SHARD-051 where shards of a merged table have different structures, or one waits.
     """
     meta, source = store.meta, store.source
-    merged, _ = store.on_target(lambda c: load_merged(c, meta))
+    merged = store.on_target(lambda c: load_merged(c, meta))
     own = [one for _, one in sorted(merged.items()) if source in one.sources]
     if open_ones := [str(one.target) for one in own if not one.is_settled]:
         raise ShardError("SHARD-051", Where(source), values={"targets": ", ".join(open_ones)})

@@ -85,13 +85,13 @@ class OptimisticGroups(ShardingGroups):
     """The groups of a source in optimistic mode: each of its tables waits and is released by itself.
 
     `dialect` is the source's. `strict`: a statement that would wait stops the source. `merged`: the merged tables as
-    last loaded. `silent`: sources that have not declared their tables yet.
+    last loaded, which only tell that there may be something to do. What is done is decided in the transaction that
+    writes it (`step`).
     """
 
     dialect: Dialect = Dialect.MARIADB
     strict: bool = False
     merged: Mapping[TableName, MergedTable] = field(default_factory=dict)
-    silent: frozenset[str] = frozenset()
 
     def restore(self, names: Iterable[TableName], ahead: Iterable[TableName] = ()) -> None:
         """Do as `ShardingGroups.restore`. Raises ShardError SHARD-051 where a statement waits from pessimistic mode."""
@@ -182,16 +182,14 @@ class OptimisticGroups(ShardingGroups):
     def end_join(self, targets: Iterable[TableName]) -> None:
         """End what `join_copies` began: the target tables take the rows of all shards. May be repeated."""
         for target in targets:
-            self._unclaimed_step(target, lambda one, _: one.given_up(self.store.source))
+            self._unclaimed_step(target, lambda one: one.given_up(self.store.source))
 
-    def _copied(
-        self, merged: MergedTable, _: frozenset[str], *, found: Mapping[ShardId, TableDefinition]
-    ) -> MergedTable:
+    def _copied(self, merged: MergedTable, *, found: Mapping[ShardId, TableDefinition]) -> MergedTable:
         source = self.store.source
         if merged.runner is not None and merged.runner.source != source:
             return merged
         for shard, structure in found.items():
-            merged = self._with_shard(merged, shard, structure, MergedTable.copied)
+            merged = self.with_shard(merged, shard, structure, MergedTable.joined)
         if merged.has_equal_shards or merged.after is None:
             return merged
         return merged.begun(source, MergedChange((), merged.after, merged.rules))
@@ -208,7 +206,7 @@ class OptimisticGroups(ShardingGroups):
 
         return self.store.on_target(attempt)
 
-    def _with_shard(
+    def with_shard(
         self,
         merged: MergedTable,
         shard: ShardId,
@@ -239,11 +237,11 @@ class OptimisticGroups(ShardingGroups):
         columns = {column.name.lower() for column in there.columns} if there is not None else set()
         faults: list[ShardError] = []
 
-        def step(merged: MergedTable, _: frozenset[str]) -> MergedTable:
+        def step(merged: MergedTable) -> MergedTable:
             faults.clear()
             for shard, structure in found.items():
                 try:
-                    merged = self._with_shard(merged, shard, structure, partial(MergedTable.register, there=columns))
+                    merged = self.with_shard(merged, shard, structure, partial(MergedTable.register, there=columns))
                 except ShardError as error:
                     faults.append(error)
             for shard in gone:
@@ -293,7 +291,7 @@ class OptimisticGroups(ShardingGroups):
         if state.done == request.id:
             return ReleaseTable(group, name)
         if state.request is None or state.request.id != request.id:  # what is asked already may be forced by now
-            self.step(group.target, lambda one, _: one.ask(shard, request) if shard in one.shards else one)
+            self.step(group.target, lambda one: one.ask(shard, request) if shard in one.shards else one)
         return None
 
     def _runs(self, merged: MergedTable) -> bool:
@@ -303,12 +301,12 @@ class OptimisticGroups(ShardingGroups):
             return False
         if merged.runner is not None:
             return merged.runner.source in (source, "")
-        return self.chosen(merged, self.silent) is not None
+        return self.chosen(merged) is not None
 
-    def chosen(self, merged: MergedTable, silent: Collection[str]) -> MergedChange | MergedDecision | None:
+    def chosen(self, merged: MergedTable) -> MergedChange | MergedDecision | None:
         """Return the change that this source makes next: one without a shard, its own shard's, or that of a barrier."""
         source = self.store.source
-        decision = merged.evaluate(silent)
+        decision = merged.evaluate()
         for change in decision.changes:
             if all(shard.source == source for shard in change.shards):
                 return change
@@ -323,7 +321,7 @@ class OptimisticGroups(ShardingGroups):
             return ""
         if state is not None and not state.idle:
             return "the table waits with an earlier statement"
-        decision = merged.ask(shard, request).evaluate(self.silent)
+        decision = merged.ask(shard, request).evaluate()
         return decision.waits.get(shard, "")
 
     def release(self, step: ReleaseTable, at: Location) -> Also:
@@ -339,7 +337,7 @@ class OptimisticGroups(ShardingGroups):
         for target, merged in self.merged.items():
             columns = merged.seen.get(source)
             if source in merged.sources and (columns is None or columns.version != merged.version):
-                self.step(target, lambda one, _: one.noted(source))
+                self.step(target, lambda one: one.noted(source))
 
     def step(self, target: TableName, step: Step) -> MergedTable:
         """Change a merged table in a transaction of its own, and return it."""
@@ -359,7 +357,7 @@ class OptimisticGroups(ShardingGroups):
     def load(self) -> None:
         """Load the merged tables as they are now."""
         meta = self.store.meta
-        merged, self.silent = self.store.on_target(lambda c: load_merged(c, meta))
+        merged = self.store.on_target(lambda c: load_merged(c, meta))
         before, self.merged = self.merged, merged
         source = self.store.source
         for target, one in merged.items():
@@ -369,7 +367,7 @@ class OptimisticGroups(ShardingGroups):
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
         """The waiting statements of this source's shards as `query-status` shows them, with the reasons."""
-        found = waiting_shards(self.keeper, self.merged, self.silent)
+        found = waiting_shards(self.keeper, self.merged)
         if not self.alert_seconds:
             return found
         return tuple(overdue(one, self.alert_seconds, datetime.now(UTC)) for one in found)

@@ -83,9 +83,6 @@ class OptimisticStatements(ShardedStatements):
         before = groups.structure(table)
         assert before is not None, "a statement was run on a table that is not there"
         after, barrier = self._asked(met.pieces, before, met.after, where)
-        merged = groups.merged.get(target)
-        if merged is not None and merged.has_one_shard and not groups.silent:
-            barrier = barrier or "the target has this table's rows alone: the statement is run as it is"
         form = structure_text(groups.definition(after, where), groups.dialect)
         asked = request_payload(new_request_id(), form, barrier)
         stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
@@ -123,7 +120,7 @@ class OptimisticStatements(ShardedStatements):
         return after, barrier_of(first, last, steps)
 
     def pass_by(self, passing: Passing) -> Also | None:
-        """Do as in pessimistic mode, and change the shards' structures and names in the merged table.
+        """Do as in pessimistic mode, and change the shards, their structures and names in the merged table.
 
         Raises ShardError SHARD-045 for a new table whose rows the target can't take, SHARD-046 for a table that waits
         and is altered by a statement that is left out.
@@ -135,55 +132,61 @@ class OptimisticStatements(ShardedStatements):
         for old, new in passing.renamed.items():
             if allows(old) and allows(new) and route(old) == route(new):
                 renamed.setdefault(route(old), {})[ShardId(source, old)] = ShardId(source, new)
-        altered: list[tuple[ShardId, Table]] = []
+        stays = {shard.table for names in renamed.values() for shard in names.values()}
+        made = {*passing.made, *passing.renamed.values()} - stays
+        found: dict[TableName, list[tuple[ShardId, Table]]] = {}
         for name, table in passing.changes.items():
-            merged = groups.merged.get(route(name)) if name.table and allows(name) else None
-            shard = ShardId(source, name)
-            if table is None or merged is None or shard not in merged.shards:
+            if table is None or name in stays or name == passing.left or not (name.table and allows(name)):
                 continue
-            if name in passing.renamed.values() or (name not in passing.made and groups.structure(name) == table):
+            merged, shard = groups.merged.get(route(name)), ShardId(source, name)
+            is_known = merged is not None and shard in merged.shards
+            if name not in made and (not is_known or groups.structure(name) == table):
                 continue
-            if not groups.keeper.group(route(name)).tables[name].idle:
+            state = groups.keeper.group(route(name)).tables.get(name)
+            if is_known and state is not None and not state.idle:
                 raise ShardError("SHARD-046", replace(where, table=str(name)), values={"target": str(route(name))})
-            altered.append((shard, table))
+            found.setdefault(route(name), []).append((shard, table))
         also = ShardedStatements.pass_by(self, passing)
         groups.look_now()
-        if not renamed and not altered:
+        if not renamed and not found:
             return also
-        structures = [(shard, groups.definition(table, where)) for shard, table in altered]
 
         def write(cursor: Any) -> None:
             if also is not None:
                 also(cursor)
-            for target in {route(shard.table) for shard, _ in structures} | renamed.keys():
+            for target in found.keys() | renamed.keys():
 
-                def step(merged: MergedTable, _: frozenset[str], target: TableName = target) -> MergedTable:
+                def step(merged: MergedTable, target: TableName = target) -> MergedTable:
                     merged = merged.renamed(renamed.get(target, {}))
-                    for shard, structure in structures:
-                        if route(shard.table) == target and shard in merged.shards:
-                            merged = merged.altered(shard, structure)
+                    for shard, table in found.get(target, ()):
+                        if shard.table in made:
+                            merged = self._with_new(merged, shard, table, where)
+                        elif shard in merged.shards:
+                            merged = merged.altered(shard, groups.definition(table, where))
                     return merged
 
-                move_merged(cursor, groups.store.meta, target, step)
+                try:
+                    move_merged(cursor, groups.store.meta, target, step)
+                except ShardError:
+                    cursor.execute("ROLLBACK")
+                    raise
 
         return write
 
-    def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
-        """Return 0: a new table has met none of the waiting statements. The target must take its rows as it is.
-
-        Raises ShardError SHARD-045 where it can't.
-        """
+    def _with_new(self, merged: MergedTable, shard: ShardId, table: Table, where: Where) -> MergedTable:
+        """Add a table that was created. Raises ShardError SHARD-045 where the target can't take its rows."""
         groups = self._merged_groups
-        groups.load()
-        merged = groups.merged.get(group.target)
-        where = Where(groups.store.source, str(made.name), str(begin))
-        shard = ShardId(groups.store.source, made.name)
-        if merged is not None and (fault := merged.fits(shard, groups.definition(made, where))):
-            raise ShardError("SHARD-045", where, made.create_sql[:500], {"target": str(group.target), "why": fault})
+        place, structure = replace(where, table=str(shard.table)), groups.definition(table, where)
+        if fault := merged.fits(shard, structure):
+            raise ShardError("SHARD-045", place, table.create_sql[:500], {"target": str(merged.target), "why": fault})
+        return groups.with_shard(merged, shard, structure, MergedTable.joined)
+
+    def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
+        """Return 0: a new table has met none of the waiting statements. `_with_new` compares it with the target."""
         return 0
 
     def _refuse_unlike_target(self, first: Table, begin: Position) -> None:
-        """Do nothing: `_met` has compared the table with the target."""
+        """Do nothing: `_with_new` compares the table with the target."""
 
     @property
     def _merged_groups(self) -> OptimisticGroups:
@@ -218,7 +221,7 @@ def begin_change(
     that other sources may go on.
     """
     source = store.source
-    merged = groups.step(target, lambda one, silent: _begun(groups, one, silent, source))
+    merged = groups.step(target, lambda one: _begun(groups, one, source))
     runner = merged.runner
     if runner is None or runner.source != source:
         return None
@@ -229,10 +232,10 @@ def begin_change(
     try:
         intent = _intent(groups, merged, runner, at, tracker, rules, store)
     except UnshardError:
-        groups.step(target, lambda one, _: one.given_up(source))
+        groups.step(target, lambda one: one.given_up(source))
         raise
     if intent is None:
-        groups.step(target, lambda one, _: _ended(one, source))
+        groups.step(target, lambda one: _ended(one, source))
         groups.look_now()
     return (intent, False) if intent is not None else None
 
@@ -245,16 +248,16 @@ def end_change(groups: OptimisticGroups, target: TableName) -> Also:
     meta, source = groups.store.meta, groups.store.source
 
     def write(cursor: Any) -> None:
-        move_merged(cursor, meta, target, lambda one, _: _ended(one, source))
+        move_merged(cursor, meta, target, lambda one: _ended(one, source))
 
     return write
 
 
-def _begun(groups: OptimisticGroups, merged: MergedTable, silent: frozenset[str], source: str) -> MergedTable:
+def _begun(groups: OptimisticGroups, merged: MergedTable, source: str) -> MergedTable:
     runner = merged.runner
     if runner is not None:
         return replace(merged, runner=replace(runner, source=source)) if not runner.source else merged
-    chosen = groups.chosen(merged, silent)
+    chosen = groups.chosen(merged)
     if isinstance(chosen, MergedDecision):
         chosen = merged.at_barrier(chosen, _behind_barrier(groups, merged, chosen))
     return merged.begun(source, chosen) if chosen is not None else merged
