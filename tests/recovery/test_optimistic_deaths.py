@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows
+from support.optimistic_runs import has_columns, holds, in_step, merged_rows, optimistic, upstream_rows, write
 from support.shard_rig import ShardRig
-from support.shard_runs import Shards, ends_at, take_out
+from support.shard_runs import ends_at, take_out
 from support.task_runs import Command, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
@@ -31,7 +31,6 @@ PATH = (
     "DROP COLUMN d",
     "ADD UNIQUE KEY one (id, w)",
 )
-VALUES = {"varchar": "'x{}'", "int": "{}", "decimal": "{}.25"}
 
 
 @pytest.fixture
@@ -44,19 +43,6 @@ def rig(
     spark: SparkSession,
 ) -> ShardRig:
     return ShardRig(schema, {"s1": source_server, "s2": second_source}, target_server, tmp_path, spark)
-
-
-def write(shards: Shards, source: str, table: int, number: int) -> None:
-    """One row with a value for each column that the shard has now, and another value in one of its rows."""
-    kinds = {
-        row[0]: row[1].split("(")[0] for row in shards.sources[source].query(f"SHOW COLUMNS FROM {shards.at(table)}")
-    }
-    values = {name: VALUES[kind].format(number) for name, kind in kinds.items() if name != "id"}
-    names = ", ".join(["id", *values])
-    texts = ", ".join([str(shards.id(source, table, number)), *values.values()])
-    shards.run(source, f"INSERT INTO {shards.at(table)} ({names}) VALUES ({texts})")
-    change = ", ".join(f"{name} = {value}" for name, value in values.items())
-    shards.update(source, table, number // 2, change)
 
 
 def test_every_death_leaves_all_rows(rig: ShardRig) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from support.operated_tasks import ctl
 from support.optimistic_runs import columns, has_columns, in_step, merged_rows, optimistic, stopped, waits
 from support.shard_rig import ShardRig
-from support.shard_runs import Shards, ends_at
+from support.shard_runs import Shards
 from support.task_runs import wait_until
 from unshard.cli.app import app
 
@@ -267,42 +267,3 @@ def test_another_mode_while_a_shard_is_ahead_is_refused(rig: ShardRig) -> None:
         for shard in shards.shards:
             shards.alter(*shard, "CHANGE v w VARCHAR(20) NOT NULL")
         has_columns(run, shards, "id", "w", "c")
-
-
-def test_strict_stops_in_front_of_what_would_wait(rig: ShardRig) -> None:
-    shards = optimistic(rig, keys={"strict-optimistic-shard-mode": True})
-    with rig.run(shards) as run:
-        run.catch_up()
-        shards.alter("s1", 0, "ADD COLUMN c INT")
-        has_columns(run, shards, "id", "v", "c")
-    shards.alter("s1", 0, "CHANGE v w VARCHAR(20) NOT NULL")
-    error = stopped(rig, shards)
-    assert error.code == "SHARD-044"
-    assert "not met by" in str(error)
-
-
-@pytest.mark.parametrize(
-    "place",
-    ["sync-move-before", "sync-move-after", "sync-open-after", "ddl-execute-before", "ddl-execute-after", "ddl-noted",
-     "sync-close-before", "sync-close-after"],
-)  # fmt: skip
-def test_a_death_at_any_step(rig: ShardRig, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shards = optimistic(rig, sources=1)
-    with rig.run(shards) as run:
-        run.catch_up()
-    first, last = shards.shards
-    shards.alter(*first, "ADD COLUMN c INT NOT NULL DEFAULT 5")
-    shards.insert(*first, 1, c="6")
-    shards.insert(*last, 1)
-    ends_at(place, shards.files(), rig.spark, monkeypatch)
-    with rig.run(shards) as run:
-        in_step(run, shards, {"c": 5})
-    shards.alter(*first, "DROP COLUMN c")
-    shards.alter(*first, "CHANGE v w VARCHAR(20) NOT NULL")
-    shards.alter(*last, "ADD COLUMN c INT NOT NULL DEFAULT 5")
-    shards.alter(*last, "DROP COLUMN c")
-    shards.alter(*last, "CHANGE v w VARCHAR(20) NOT NULL")
-    ends_at(place, shards.files(), rig.spark, monkeypatch)
-    with rig.run(shards) as run:
-        has_columns(run, shards, "id", "w")
-        in_step(run, shards)

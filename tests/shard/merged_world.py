@@ -11,7 +11,7 @@ from unshard.model.table import Table, TableName
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.text import to_table
 from unshard.shard.join import fill_of, joined_type
-from unshard.shard.merged_parts import MergedChange, ShardId, StructureRequest
+from unshard.shard.merged_parts import MergedChange, ShardId, StructureRequest, names_of
 from unshard.shard.merged_step import barrier_of, difference
 from unshard.shard.merged_table import MergedTable
 
@@ -121,7 +121,7 @@ class World:
                 assert joined_type(joined, there.type) == joined_type(there.type, there.type)
                 assert there.nullable or not column.nullable
             source = next(iter(self.table.sources))
-            fills = self.table.noted(source).seen[source].fills(state.structure)
+            fills = self.table.noted(source).seen[source].fills(names_of(state.structure))
             own = {column.name.lower() for column in state.structure.columns}
             for column in after.columns:
                 if column.name.lower() not in own:
@@ -130,7 +130,7 @@ class World:
 
     @property
     def waits(self) -> dict[ShardId, str]:
-        return dict(self.table.evaluate().waits)
+        return {shard: wait.why for shard, wait in self.table.evaluate().waits.items()}
 
     @property
     def open(self) -> list[ShardId]:

@@ -11,7 +11,7 @@ from merged_world import NAME, A, B, C, World, behind, columns, definition, why_
 from unshard.errors import ShardError
 from unshard.shard.join import IncompatibleError
 from unshard.shard.merged_form import from_form, to_form
-from unshard.shard.merged_parts import MergedChange, StructureRequest
+from unshard.shard.merged_parts import MergedChange, StructureRequest, Wait, WaitKind, names_of
 from unshard.shard.merged_table import MergedTable
 
 
@@ -19,7 +19,7 @@ def test_a_new_column_is_there_for_the_first_shard_and_costs_nothing_for_the_nex
     world = World(A, B, C)
     world.alter(A, "ADD COLUMN c INT NOT NULL DEFAULT 5")
     assert world.ran == ["ALTER TABLE `all`.`t` ADD COLUMN `c` int(11) NOT NULL DEFAULT 5"]
-    assert world.table.seen["s1"].fills(world.upstream[B])["c"][1].value == 5
+    assert world.table.seen["s1"].fills(names_of(world.upstream[B]))["c"][1].value == 5
     world.alter(B, "ADD COLUMN c INT NOT NULL DEFAULT 5")
     world.alter(C, "ADD COLUMN c INT NOT NULL DEFAULT 5")
     assert len(world.ran) == 1
@@ -51,7 +51,7 @@ def test_a_dropped_column_goes_with_the_last_shard_that_has_it() -> None:
     for shard in (A, B):
         world.alter(shard, "DROP COLUMN v")
     assert world.ran == ["ALTER TABLE `all`.`t` ALTER COLUMN `v` SET DEFAULT ''"]
-    assert world.table.seen["s1"].fills(world.upstream[A])["v"][1].value == ""
+    assert world.table.seen["s1"].fills(names_of(world.upstream[A]))["v"][1].value == ""
     world.alter(C, "DROP COLUMN v")
     assert world.ran[1:] == ["ALTER TABLE `all`.`t` DROP COLUMN `v`"]
 
@@ -191,8 +191,9 @@ def test_a_new_shard_fits_what_the_target_is_to_become() -> None:
 def test_a_new_table_has_never_dropped_what_it_lacks() -> None:
     world = World(A)
     world.alter(A, "ADD COLUMN c INT NOT NULL DEFAULT 5")
-    table = world.table.joined(C, definition())
-    table = table.done(table.evaluate().changes[0])
+    table = world.table.created(C, definition())
+    assert table.evaluate().changes == ()
+    assert table.rules == {"c": "5"}
     table = table.ask(C, StructureRequest("1", behind(definition(), "ADD COLUMN c INT NOT NULL DEFAULT 5")))
     assert table.evaluate().waits == {}
 
@@ -231,8 +232,8 @@ def test_shards_that_are_not_registered_yet_are_reckoned_with() -> None:
         assert [one.shards for one in unknown.evaluate().changes] == [(A,)]
     renamed = StructureRequest("1", behind(definition(), "RENAME COLUMN v TO w"), "it renames")
     asked = replace(asked.ask(A, renamed), declared=frozenset({A, C}))
-    assert "s2: not started, or at its start" in asked.evaluate().waits[A]
-    assert "not met by" in asked.register(C, definition()).evaluate().waits[A]
+    assert "s2: not started, or at its start" in asked.evaluate().waits[A].why
+    assert "not met by" in asked.register(C, definition()).evaluate().waits[A].why
 
 
 def test_a_shard_that_is_left_alone_narrows_nothing() -> None:
@@ -252,7 +253,7 @@ def test_nothing_else_runs_while_somebody_changes_the_target() -> None:
     (change,) = world.table.evaluate().changes
     begun = world.table.begun("s1", change)
     assert begun.evaluate().changes == ()
-    assert begun.evaluate().waits == {A: "s1 changes the target"}
+    assert begun.evaluate().waits == {A: Wait(WaitKind.BUSY, "s1 changes the target")}
     assert begun.done(change).evaluate().waits == {}
 
 
@@ -271,7 +272,7 @@ def test_a_column_that_a_shard_has_lacked_from_the_beginning() -> None:
     """The copy may have filled it with anything."""
     table = MergedTable(NAME).register(A, behind(definition(), "ADD COLUMN c INT")).register(B, definition(), {"c"})
     table = table.ask(B, StructureRequest("1", behind(definition(), "ADD COLUMN c INT")))
-    assert "lacked it from the beginning" in table.evaluate().waits[B]
+    assert "lacked it from the beginning" in table.evaluate().waits[B].why
 
 
 def test_a_source_that_is_taken_out_in_the_middle_of_a_change() -> None:

@@ -10,10 +10,24 @@ from support.task_runs import TaskRun, wait_until
 from unshard.errors import UnshardError
 
 OPTIMISTIC = {"shard-mode": "optimistic"}
+VALUES = {"varchar": "'{}'", "int": "{}", "decimal": "{}.25", "datetime": "'2021-01-01 01:01:{:02}'"}
 
 
 def optimistic(rig: ShardRig, sources: int = 2, **given: Any) -> Shards:
     return rig.shards(sources, keys={**OPTIMISTIC, **given.pop("keys", {})}, **given)
+
+
+def write(shards: Shards, source: str, table: int, number: int) -> None:
+    """One row with a value for each column that the shard has now, and another value in one of its rows."""
+    kinds = {
+        row[0]: row[1].split("(")[0] for row in shards.sources[source].query(f"SHOW COLUMNS FROM {shards.at(table)}")
+    }
+    values = {name: VALUES[kind].format(number) for name, kind in kinds.items() if name != "id"}
+    names = ", ".join(["id", *values])
+    texts = ", ".join([str(shards.id(source, table, number)), *values.values()])
+    shards.run(source, f"INSERT INTO {shards.at(table)} ({names}) VALUES ({texts})")
+    change = ", ".join(f"{name} = {value}" for name, value in values.items())
+    shards.update(source, table, number // 2, change)
 
 
 def columns(shards: Shards) -> list[str]:

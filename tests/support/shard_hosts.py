@@ -21,14 +21,23 @@ from unshard.relay.unit import RelayUnit
 from unshard.spark.lazy import started
 from unshard.sync import unit as sync_unit
 from unshard.sync.checkpoint import store
-from unshard.sync.sharding import coordinator
+from unshard.sync.sharding import coordinator, merged_changes, merged_members, optimistic, optimistic_statements
 from unshard.sync.statements import runner
 from unshard.target.receipts import FENCED_OUT
 from unshard.testing.servers import ThrowawayServer
 from unshard.worker.build import build_subtask
 from unshard.worker.subtask import Subtask
 
-DRIVERS = (coordinator, store, runner, sync_unit)
+DRIVERS = (
+    coordinator,
+    merged_changes,
+    merged_members,
+    optimistic,
+    optimistic_statements,
+    store,
+    runner,
+    sync_unit,
+)
 
 
 class Died(BaseException):

@@ -134,6 +134,12 @@ class Shards:
         connection.close()
         return keeper.open.owner if keeper.open is not None else ""
 
+    def target_has(self, table: str) -> bool:
+        """Whether the target has a row of that table."""
+        schema, name = (part.strip("`") for part in table.split("."))
+        found = "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+        return bool(self.target.query(found, (schema, name))) and bool(self.target.query(f"SELECT 1 FROM {table}"))
+
     def held(self) -> int:
         """How many source tables have a row of a group that is not resolved."""
         meta = f"`meta_{self.name}`.`{self.name}_syncer_sharding_meta`"

@@ -48,8 +48,11 @@ CELLS = [
     ([Op.DELETE, Op.INSERT], Op.UPDATE),
     ([Op.DELETE, Op.INSERT, Op.UPDATE], Op.UPDATE),
     ([Op.DELETE, Op.INSERT, Op.DELETE], Op.DELETE),
+    ([Op.UPDATE_SET, Op.UPDATE_SET], Op.UPDATE_SET),
+    ([Op.UPDATE_SET, Op.DELETE], Op.DELETE),
     ([Op.INSERT], Op.INSERT),
     ([Op.UPDATE], Op.UPDATE),
+    ([Op.UPDATE_SET], Op.UPDATE_SET),
     ([Op.DELETE], Op.DELETE),
 ]
 

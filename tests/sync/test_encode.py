@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,27 @@ def test_an_ordered_table_updates_by_the_old_key() -> None:
         (Op.UPDATE, 3, b"6,", b"5,", b"`id`=6,`op`='y',`d`=NULL"),
         (Op.DELETE, 4, b"6,", None, None),
     ]
+
+
+def test_an_update_leaves_columns_as_they_are_that_older_rows_may_have() -> None:
+    """Where the batch inserts its row it is a new one, and gets them."""
+    keeps = replace(plan(PRIMARY), kept=frozenset({"d"}))
+    changed = (Op.UPDATE_BEFORE, 1, 5, "x", None), (Op.UPDATE_AFTER, 1, 5, "y", None)
+    assert encoded(keeps, *changed) == [(Op.UPDATE_SET, 3, b"5,", None, b"`id`=5,`op`='y'")]
+    inserted = (Op.DELETE, 0, 6, "x", None), (Op.INSERT, 2, 6, "y", "1.00")
+    again = (Op.UPDATE_BEFORE, 3, 6, "y", "1.00"), (Op.UPDATE_AFTER, 3, 6, "z", "1.00")
+    assert [(op, row) for op, *_, row in encoded(keeps, *changed, *inserted, *again)] == [
+        (Op.UPDATE_SET, b"`id`=5,`op`='y'"),
+        (Op.DELETE, None),
+        (Op.INSERT, b"(6,'y',1.00),"),
+        (Op.UPDATE, b"(6,'z',1.00),"),
+    ]
+
+
+def test_ordered_updates_leave_them_too() -> None:
+    keeps = replace(plan(PRIMARY, SECOND), kept=frozenset({"d"}))
+    found = encoded(keeps, (Op.UPDATE_BEFORE, 1, 5, "x", None), (Op.UPDATE_AFTER, 1, 6, "y", None))
+    assert found == [(Op.UPDATE, 3, b"6,", b"5,", b"`id`=6,`op`='y'")]
 
 
 def test_a_table_without_key_names_a_row_by_all_of_it_byte_by_byte() -> None:

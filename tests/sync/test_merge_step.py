@@ -48,6 +48,15 @@ def test_updates_become_an_upsert_and_a_lone_one_is_named_twice() -> None:
     assert sql(rows.slice(0, 1)) == ["INSERT INTO `d`.`t` (`id`,`v`) VALUES (1,'a'),(1,'a')" + tail]
 
 
+def test_updates_of_some_columns_are_statements_in_one_text() -> None:
+    rows = changes((0, Op.UPDATE_SET, b"1,", None, b"`v`='a'"), (0, Op.UPDATE_SET, b"2,", None, b"`v`='b'"))
+    text = "UPDATE `d`.`t` SET `v`='a' WHERE `id` IN (1);UPDATE `d`.`t` SET `v`='b' WHERE `id` IN (2)"
+    assert sql(rows) == [text]
+    assert sql(rows, multiple_rows=False) == [f"{one} LIMIT 1" for one in text.split(";")]
+    ((statement,),) = [chunk.statements for chunk in cut(rows)]
+    assert (statement.op, statement.rows, statement.upsert) == (Op.UPDATE, 2, False)
+
+
 def test_deletes_name_keys_in_a_list() -> None:
     rows = changes((0, Op.DELETE, b"1,", None, None), (0, Op.DELETE, b"2,", None, None))
     assert sql(rows) == ["DELETE FROM `d`.`t` WHERE `id` IN (1,2)"]

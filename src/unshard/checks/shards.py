@@ -86,7 +86,7 @@ def _joined(target: TableName, group: Group) -> Iterator[Finding]:
         severity: Severity = "warn" if source.copying else "fail"
         try:
             known[shard] = _definition(source, name)
-            merged = merged.copied(shard, known[shard])
+            merged = merged.joined(shard, known[shard])
         except NotUnderstoodError as error:
             why, mend = f"its structure is not understood: {error}", "use `shard-mode: pessimistic` for the task"
             yield Finding(severity, f"{shard}: {why}", mend, f"{source.name} {name}", str(target))
@@ -104,8 +104,8 @@ def _joined(target: TableName, group: Group) -> Iterator[Finding]:
 
 def _join(target: TableName, one: TableDefinition, other: TableDefinition) -> bool:
     try:
-        first = MergedTable(target).copied(ShardId("", target), one)
-        first.copied(ShardId("other", target), other)
+        first = MergedTable(target).joined(ShardId("", target), one)
+        first.joined(ShardId("other", target), other)
     except IncompatibleError:
         return False
     return True

@@ -97,6 +97,7 @@ class Context:
         default_collations: ids of the session's default collations of character sets, where they differ from those that
             the server was built with.
         auto_increment: `auto_increment_increment` and `auto_increment_offset`.
+        strict: whether the statement is one of ours, which no source has run: the target refuses what it would cut.
         by_tool: whether a tool of online DDL ran it on a copy that the tool itself filled (`ddl.online`).
     """
 
@@ -114,6 +115,7 @@ class Context:
     default_collations: tuple[int, ...] = ()
     by_tool: bool = False
     auto_increment: tuple[int, int] = (1, 1)
+    strict: bool = False
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -127,13 +129,13 @@ class Context:
 
     @property
     def target_modes(self) -> tuple[str, ...]:
-        """Modes for a session that runs the statement again: those that decide its meaning, no strict ones.
+        """Modes for a session that runs the statement again: those that decide its meaning; strict if it is `strict`.
 
         IGNORE_SPACE is kept where it was set and never added: with it, a column called `count` can't be before a
         bracket.
         """
         kept = [name for name in self.modes if name not in STRICT_MODES]
-        return tuple(dict.fromkeys([*kept, "ALLOW_INVALID_DATES"]))
+        return tuple(dict.fromkeys([*kept, "ALLOW_INVALID_DATES", *(["STRICT_ALL_TABLES"] if self.strict else [])]))
 
     @property
     def ansi_quotes(self) -> bool:
@@ -162,6 +164,7 @@ class Context:
             "default_collations": self.default_collations,
             "by_tool": self.by_tool,
             "auto_increment": self.auto_increment,
+            "strict": self.strict,
         }
 
     @classmethod
@@ -183,6 +186,7 @@ class Context:
             tuple(form.get("default_collations", ())),
             form.get("by_tool", False),
             (step, offset),
+            form.get("strict", False),
         )
 
 

@@ -148,7 +148,9 @@ SHARD: dict[str, CatalogueEntry] = {
     "SHARD-041": CatalogueEntry(
         "`shard-mode: optimistic` needs the structure of every table that is merged into {target}, and this one is not"
         " understood: {why}",
-        "use `shard-mode: pessimistic` for the task, or route this table elsewhere",
+        "where a statement has led to it, leave that out of {target} with `unshard ctl binlog skip {task_file} -s"
+        " {source_id}`, and bring {target} into this structure by hand. Where the table has it from the beginning, use"
+        " `shard-mode: pessimistic` for the task, or route this table elsewhere",
     ),
     "SHARD-042": CatalogueEntry(
         "the tables that are merged into {target} are of sources of different products (MariaDB and MySQL), which"
@@ -156,8 +158,8 @@ SHARD: dict[str, CatalogueEntry] = {
         "use `shard-mode: pessimistic` for the task, or one task for each product",
     ),
     "SHARD-044": CatalogueEntry(
-        "the statement would wait, and the task has `strict-optimistic-shard-mode: true`; {target} can't have it yet:"
-        " {why}",
+        "the statement would wait, because schema conflict detected: the task has `strict-optimistic-shard-mode: true`,"
+        " and {target} can't have it yet: {why}",
         "run the statement on the other shards first where it waits for them, then start the task again; or leave it"
         " out with `unshard ctl binlog skip {task_file} -s {source_id}`; or take `strict-optimistic-shard-mode` out of"
         " the task's file, then the table waits and all others go on",
@@ -173,10 +175,10 @@ SHARD: dict[str, CatalogueEntry] = {
         "let the statement that waits come through first: `unshard ctl query-status` shows what it waits for",
     ),
     "SHARD-047": CatalogueEntry(
-        "all shards of {target} have met this statement, and what it makes of the target's structure is not computed:"
-        " {why}",
-        "give another statement in its place on every shard, with `unshard ctl binlog replace`, in a new start of the"
-        " task; or use `shard-mode: pessimistic`",
+        "what this statement makes of the structure of {target} is not computed: {why}",
+        "give the source that has stopped another statement, once for all shards: `unshard ctl binlog replace"
+        ' {task_file} -s {source_id} "ALTER TABLE ..."`. Or run the statement on {target} by hand, and leave it out'
+        " with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
     "SHARD-048": CatalogueEntry(
         "rows of this table lack the columns {columns}, which other shards have, and {target} has no key to find its"
@@ -193,10 +195,9 @@ SHARD: dict[str, CatalogueEntry] = {
     "SHARD-050": CatalogueEntry(
         "with `shard-mode: optimistic` an unlock with `--action exec` lets one shard have a column that others of"
         " {target} have with other values, and one with `--action skip` leaves a statement out of the target. This"
-        " shard waits for no such thing, or the target can't take its rows then",
-        "`unshard ctl shard-ddl-lock TASK` says what each shard waits for. If it waits for other shards, use `--action"
-        " skip`. If its column has no common type with that of the others, alter the others, drop a shard that is not"
-        " needed any more, or bring the shard that waits back into the structure of the others",
+        " shard waits for no such thing, or {target} is being changed by its statement now",
+        "`unshard ctl shard-ddl-lock TASK` shows what each shard waits for, and the command that ends it. Where a"
+        " source has stopped at the statement, its error says what to do",
     ),
     "SHARD-051": CatalogueEntry(
         "the task has another `shard-mode` now, and a sharding DDL of {targets} is under way in the mode that it had",
@@ -208,5 +209,11 @@ SHARD: dict[str, CatalogueEntry] = {
         " source does not run, or it writes earlier changes of the table first. Nothing was changed",
         "start the source, or wait until `unshard ctl shard-ddl-lock TASK` names the table under `synced`; then give"
         " the command again",
+    ),
+    "SHARD-053": CatalogueEntry(
+        "{target} was altered by hand, and the statement that gives all shards what they need would round values in it:"
+        " {why}",
+        "give the column of {target} a type that takes the values of both, with ALTER TABLE, then start the task again:"
+        " the column keeps it. Or leave the statement out with `unshard ctl binlog skip {task_file} -s {source_id}`",
     ),
 }

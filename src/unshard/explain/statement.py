@@ -71,7 +71,8 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
         return _said(UNKNOWN, "the task has not registered this shard yet: start the task, then ask again")
     state = merged.shards[shard]
     if state.request is not None:
-        why = merged.evaluate().waits.get(shard, "the next look at the target")
+        wait = merged.evaluate().waits.get(shard)
+        why = wait.why if wait is not None else "the next look at the target"
         return _said(WAITS, f"the shard waits with an earlier statement already: {why}")
     before = to_table(state.structure, name, merged.dialect)
     try:
@@ -90,7 +91,7 @@ def explain_merged(source: str, own: StatementRules, found: Sequence[AlterOperat
         barrier = barrier or "the target has this table's rows alone"
         return replace(_said(AT_ONCE, f"{barrier}: a barrier, and no other shard is missing"), statements=texts)
     if shard in decision.waits:
-        why = decision.waits[shard]
+        why = decision.waits[shard].why
         return _said(WAITS, f"{barrier}: a barrier; {why}" if barrier else why)
     change = next(one for one in decision.changes if one.shards == (shard,))
     text = difference(target, merged.after, change.after, merged.dialect)

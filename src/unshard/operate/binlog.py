@@ -30,6 +30,7 @@ from unshard.target.checkpoint import set_structure, structure_of
 from unshard.target.meta import MetaTables
 from unshard.target.operators import OperatorKind, give, load_operators, revert
 from unshard.target.recorded import Recorded, read_recorded
+from unshard.target.sharding import load_groups
 from unshard.transform.route import Router
 
 LATER = "takes effect when the task is started again, or gets there"
@@ -57,7 +58,8 @@ def answer_binlog(
         if recorded.location is None:
             raise SyncError("SYNC-069", Where(source), values={"checkpoint": "not there yet"})
         meta.create(connection)
-        at = _place(recorded, place, rereads=op in (OperatorKind.SKIP, None))
+        waits = place is not None and _waits_at(connection, meta, source, place)
+        at = _place(recorded, place, rereads=waits or op in (OperatorKind.SKIP, None))
         if op is not None:
             give(connection, meta, source, op, at, sqls, who)
             return f"{op} at {at}: {effect(source)}"
@@ -112,7 +114,8 @@ def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Posi
     """Return the position that an operator is for: `given`, or else the one where the source has stopped.
 
     Raises SyncError SYNC-068 without a position, SYNC-069 for one before the checkpoint. `rereads`: the operator may be
-    for a change that waits for a sharding DDL and is read again after it, so earlier positions are allowed.
+    for a change that waits for a sharding DDL and is read again after it, or for a statement that waits itself, so
+    earlier positions are allowed.
     """
     stopped = recorded.stopped
     place = given or (stopped.position if stopped is not None and stopped.sure else None)
@@ -125,6 +128,13 @@ def _place(recorded: Recorded, given: Position | None, *, rereads: bool) -> Posi
         values = {"checkpoint": str(recorded.location.position)}
         raise SyncError("SYNC-069", Where(recorded.source, position=str(place)), values=values)
     return place
+
+
+def _waits_at(connection: Any, meta: MetaTables, source: str, place: Position) -> bool:
+    """Return whether a table of optimistic mode waits with the statement at that position."""
+    states = (state for group in load_groups(connection, meta, source).unresolved for state in group.tables.values())
+    items = [item for state in states for item in state.sequence.items if "request" in item.payload]
+    return any(item.begin.position <= place < item.end.position for item in items)
 
 
 def _statements(texts: Sequence[str], op: OperatorKind | None) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from unshard.mysql.endpoint import to_endpoint
 from unshard.operate.subject import Subject, wrong_use
 from unshard.shard.lock_keeper import LockKeeper, lock_id
 from unshard.shard.merged_parts import ShardId
-from unshard.shard.show import merged_locks, waiting_locks
+from unshard.shard.show import waiting_locks
+from unshard.shard.show_merged import merged_locks
 from unshard.target.meta import MetaTables
 from unshard.target.sharding import Change, change, load_groups, load_keeper, load_keepers, load_merged, move_merged
 
@@ -141,7 +142,7 @@ def _of_task(subject: Subject, files: str) -> list[dict[str, Any]]:
         own = {source: groups_of[keeper.target] for source, groups_of in groups.items() if keeper.target in groups_of}
         found += waiting_locks(keeper, own, files, listed)
     for _, one in sorted(merged.items()):
-        found += merged_locks(subject.task, one)
+        found += merged_locks(subject.task, one, files)
     return found
 
 

@@ -1,4 +1,7 @@
-"""A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product."""
+"""A merged table as JSON. Each structure is stored once, as the SHOW CREATE TABLE text of its product.
+
+`old_rows` and `fitted` are missing in records of earlier versions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,15 @@ from unshard.model.table import TableName, name_form, name_of
 from unshard.schema.definition import Dialect, TableDefinition
 from unshard.schema.implied import Surroundings, complete_table
 from unshard.schema.text import read_show_create, show_create
-from unshard.shard.merged_parts import MergedChange, MergedColumns, MergedShard, Runner, ShardId, StructureRequest
+from unshard.shard.merged_parts import (
+    MergedChange,
+    MergedColumns,
+    MergedShard,
+    OldRows,
+    Runner,
+    ShardId,
+    StructureRequest,
+)
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import Form
 
@@ -50,6 +61,8 @@ def to_form(merged: MergedTable) -> Form:
             "structure": number(state.structure),
             "dropped": sorted(state.dropped),
             "done": state.done,
+            "old_rows": state.old_rows.value,
+            "fitted": state.fitted,
             "request": _request_form(state.request, number(state.request.after)) if state.request else None,
         }
         for shard, state in sorted(merged.shards.items())
@@ -80,6 +93,7 @@ def to_form(merged: MergedTable) -> Form:
             "rules": dict(runner.change.rules),
             "barrier": runner.change.barrier,
             "dropped": list(runner.change.dropped),
+            "old_rows": runner.change.old_rows.value,
         }
         if runner is not None
         else None,
@@ -100,11 +114,17 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
         asked = one["request"]
         request = None
         if asked is not None:
-            ddls = tuple(asked["ddls"])
             request = StructureRequest(
-                asked["id"], structure(asked["after"]), asked["barrier"], ddls, asked["since"], asked["forced"]
+                asked["id"],
+                structure(asked["after"]),
+                asked["barrier"],
+                tuple(asked["ddls"]),
+                asked["since"],
+                asked["forced"],
+                asked.get("fitted", False),
             )
-        state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"])
+        left = OldRows(one.get("old_rows", "")), one.get("fitted", False)
+        state = MergedShard(structure(one["structure"]), frozenset(one["dropped"]), request, one["done"], *left)
         shards[ShardId(one["source"], name_of(one["table"]))] = state
     seen = {
         source: MergedColumns(one["version"], structure(one["after"]), one["rules"], frozenset(one["leaving"]))
@@ -114,7 +134,8 @@ def from_form(target: TableName, form: Mapping[str, Any]) -> MergedTable:
     runner = None
     if runs is not None:
         ids = tuple(ShardId(source, name_of(name)) for source, *name in runs["shards"])
-        change = MergedChange(ids, structure(runs["after"]), runs["rules"], runs["barrier"], tuple(runs["dropped"]))
+        dropped, old_rows = tuple(runs["dropped"]), OldRows(runs.get("old_rows", ""))
+        change = MergedChange(ids, structure(runs["after"]), runs["rules"], runs["barrier"], dropped, old_rows)
         runner = Runner(runs["source"], change, runs["begun"])
     after = structure(form["after"]) if form["after"] is not None else None
     version = form["structure_version"]
@@ -129,4 +150,5 @@ def _request_form(request: StructureRequest, after: int | None) -> Form:
         "ddls": list(request.ddls),
         "since": request.since,
         "forced": request.forced,
+        "fitted": request.fitted,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from unshard.model.table import TableName
@@ -22,6 +23,17 @@ class ShardId(NamedTuple):
         return f"{self.table} of {self.source}"
 
 
+class OldRows(StrEnum):
+    """The values that rows which the target had already have in the columns that a statement has added."""
+
+    SAME = ""
+    """Those of the source, or those that a human has accepted."""
+    OF_ANOTHER_SESSION = "session"
+    """Those of a run of the shard's own statement: others than the source's where only its session gives them."""
+    OF_ONE_RUN = "run"
+    """Those of one run for all shards: others than the source's where each run gives its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class StructureRequest:
     """A statement that a shard has met and that the target does not have yet.
@@ -29,7 +41,7 @@ class StructureRequest:
     `id` is unique. `after`: the shard's structure after the statement. `barrier`: why all shards must meet the
     statement before it runs; empty where it may run by itself. `ddls`: the statements with the target's names. `since`:
     when it was met, in ISO 8601. `forced`: a human accepts that old rows of the shard may have other values in a new
-    column.
+    column. `fitted`: `after` is not the shard's own structure, but one that the target can take (`shard.forced`).
     """
 
     id: str
@@ -38,6 +50,7 @@ class StructureRequest:
     ddls: tuple[str, ...] = ()
     since: str = ""
     forced: bool = False
+    fitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +58,17 @@ class MergedShard:
     """The record of one shard.
 
     `structure`: the one in force. `dropped`: columns of the target, in lower case, that this shard had and has dropped.
-    `request`: what it waits with. `done`: the id of the last request that came into force.
+    `request`: what it waits with. `done`: the id of the last request that came into force. `old_rows`: what that has
+    left in the rows from before it, as long as its source has not brought the values. `fitted`: `structure` is not the
+    shard's own, but one that the target can take.
     """
 
     structure: TableDefinition
     dropped: frozenset[str] = frozenset()
     request: StructureRequest | None = None
     done: str = ""
+    old_rows: OldRows = OldRows.SAME
+    fitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +77,7 @@ class MergedChange:
 
     It is a shard's request, the request of all shards at a `barrier`, or the removal of leaving columns. `shards` are
     those whose requests come into force; `after` and `rules` are the merged table's afterwards; `dropped` are the
-    columns removed.
+    columns removed; `old_rows` is what the statement of a barrier leaves in rows of the shards.
     """
 
     shards: tuple[ShardId, ...]
@@ -68,6 +85,39 @@ class MergedChange:
     rules: Mapping[str, str]
     barrier: bool = False
     dropped: tuple[str, ...] = ()
+    old_rows: OldRows = OldRows.SAME
+
+
+class WaitKind(StrEnum):
+    """The reason why a request is not in force, by what ends the wait."""
+
+    BUSY = "busy"
+    """The target is being changed, or is about to be: it ends by itself."""
+    UNKNOWN = "unknown"
+    """A source of the task has not registered its tables."""
+    SHARDS = "shards"
+    """Other shards have not met the statement of a barrier."""
+    CANNOT = "cannot"
+    """Another shard can't meet it: it has not the columns that the statement needs, or has those that it makes."""
+    STATEMENTS = "statements"
+    """Other shards have met another statement of a barrier."""
+    STRUCTURES = "structures"
+    """No structure takes the rows of all shards."""
+    VALUES = "values"
+    """Old rows of the shard would have other values in a column than the source's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The reason why a request is not in force."""
+
+    kind: WaitKind
+    why: str
+
+    @property
+    def is_conflict(self) -> bool:
+        """True if it ends only by what other shards do, or by a human's decision."""
+        return self.kind not in (WaitKind.BUSY, WaitKind.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +128,7 @@ class MergedDecision:
     """
 
     changes: tuple[MergedChange, ...] = ()
-    waits: Mapping[ShardId, str] = field(default_factory=dict)
+    waits: Mapping[ShardId, Wait] = field(default_factory=dict)
     barrier: tuple[ShardId, ...] = ()
     """The shards whose requests may run as one statement: `MergedTable.at_barrier` takes its outcome."""
 
@@ -105,9 +155,12 @@ class MergedColumns:
     rules: Mapping[str, str]
     leaving: frozenset[str]
 
-    def fills(self, upstream: TableDefinition) -> dict[str, tuple[ColumnDefinition, Fill]]:
-        """Return each column that such a shard lacks, with the value of its rows, by name in lower case."""
-        own, found = names_of(upstream), {}
+    def fills(self, own: frozenset[str]) -> dict[str, tuple[ColumnDefinition, Fill]]:
+        """Return each column that a shard lacks, with the value of its rows, by name in lower case.
+
+        `own`: the names of the shard's columns, in lower case.
+        """
+        found = {}
         for column in self.after.columns:
             name = column.name.lower()
             fill = fill_of(column) if name in self.rules and name not in own and name not in self.leaving else None

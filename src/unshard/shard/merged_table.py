@@ -1,122 +1,37 @@
-"""MergedTable: one target table of `shard-mode: optimistic`, the structures of its shards, and what runs now. Pure.
-
-| word | meaning |
-|---|---|
-| shard | one table of one source that is routed to the target table |
-| structure of a shard | the structure of its changes, as far as they go to the target |
-| request | a statement that a shard has met and that is not in force yet; the shard's later changes wait |
-| target structure | the join of all shards (`shard.join`); what the target has, in the dialect of a source |
-| rule | the value that rows of a shard get in a column which the shard lacks |
-| leaving column | one that no shard has any more; it is dropped when no source writes it any more |
+"""MergedTable: one target table of `shard-mode: optimistic`, and the decision what is changed next. Pure.
 
 `evaluate` is called after every event: a statement, a shard that is new, dropped or stopped, a source that has noted a
-version. It depends on the state alone, so the order of events does not matter where their outcome is the same.
+version. It depends on the record alone (`shard.merged_record`), so the order of events does not matter where their
+outcome is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from unshard.errors import ShardError, Where
 from unshard.model.table import TableName
-from unshard.schema.definition import Dialect, TableDefinition
+from unshard.schema.definition import TableDefinition
 from unshard.shard.join import IncompatibleError, fill_of, joined_structure
 from unshard.shard.merged_parts import (
     MergedChange,
-    MergedColumns,
     MergedDecision,
     MergedShard,
-    Runner,
+    OldRows,
     ShardId,
     StructureRequest,
+    Wait,
+    WaitKind,
     names_of,
 )
-from unshard.shard.sequence import Form, same
+from unshard.shard.merged_record import MergedRecord, columns_of, distinct
+from unshard.shard.sequence import same_but_for_places
 
 
 @dataclass(frozen=True, slots=True)
-class MergedTable:
-    """The record of one target table.
-
-    `shards`: the source tables that are routed to it. `after`: the target structure, None before the first shard is
-    known. `rules`: by column, the SQL text of the value that rows of shards without it get. `leaving`: by column, the
-    version since which it is leaving. `version` counts the changes of the target structure, its rules and its leaving
-    columns. `seen`: the columns that each source writes by. `runner`: the source that changes the target now.
-    `dialect`: the one that the structures are written in.
-
-    Not part of the record, but read with it: `silent`, the sources of the task that have not declared which tables they
-    own, and `declared`, the tables that the others have declared for this target.
-    """
-
-    target: TableName
-    shards: Mapping[ShardId, MergedShard] = field(default_factory=dict)
-    after: TableDefinition | None = None
-    rules: Mapping[str, str] = field(default_factory=dict)
-    leaving: Mapping[str, int] = field(default_factory=dict)
-    version: int = 0
-    seen: Mapping[str, MergedColumns] = field(default_factory=dict)
-    runner: Runner | None = None
-    dialect: Dialect = Dialect.MARIADB
-    silent: frozenset[str] = frozenset()
-    declared: frozenset[ShardId] = frozenset()
-
-    @property
-    def sources(self) -> frozenset[str]:
-        """Sources that have a shard of the target."""
-        return frozenset(shard.source for shard in self.shards)
-
-    def register(self, shard: ShardId, structure: TableDefinition, there: Collection[str] = ()) -> MergedTable:
-        """Add a shard that exists with this structure; `there` are the target's own columns, in lower case.
-
-        What the shard's rows have in a column that it lacks and that has had no rule so far is unknown, so the shard
-        counts as one that has dropped it. Raises IncompatibleError where no structure takes its rows and those of the
-        others.
-        """
-        if self.after is None:
-            return self._to({shard: MergedShard(structure)}, structure, {})
-        shards = {**self.shards, shard: MergedShard(structure)}
-        self._target(shards)
-        known = names_of(self.after)
-        more = [one for one in structure.columns if one.name.lower() in there and one.name.lower() not in known]
-        after = replace(self.after, columns=(*self.after.columns, *more))
-        for one, state in shards.items():
-            unknown = names_of(after) - names_of(state.structure) - self.rules.keys() - self.leaving.keys()
-            if unknown and (one == shard or unknown & {column.name.lower() for column in more}):
-                shards[one] = replace(state, dropped=state.dropped | unknown)
-        return self._to(shards, after, self.rules)
-
-    def joined(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
-        """Add a shard of which the target has no rows yet: a new table, or one that is to be copied. May be repeated.
-
-        Raises IncompatibleError where no structure takes its rows and those of the others.
-        """
-        shards = {**self.shards, shard: MergedShard(structure)}
-        if self.after is None:
-            return self._to(shards, structure, {})
-        return self._to(shards, *self._target(shards))
-
-    @property
-    def has_equal_shards(self) -> bool:
-        """True if every shard has the columns and keys of the target structure."""
-        forms = [self.after, *_distinct(self.shards)]
-        return all(one is not None and _form(one) == _form(forms[0]) for one in forms)
-
-    @property
-    def is_settled(self) -> bool:
-        """True if all shards have the target structure, and none waits."""
-        waits = any(state.request is not None for state in self.shards.values())
-        return not (waits or self.rules or self.leaving or self.runner is not None)
-
-    @property
-    def awaited(self) -> tuple[str, ...]:
-        """Sources that may have shards which the record lacks: their tables are not declared, or not registered yet."""
-        return tuple(sorted(self.silent | {shard.source for shard in self.declared - self.shards.keys()}))
-
-    @property
-    def is_of_one_shard(self) -> bool:
-        """True if the target has the rows and the structure of a single table, whose statements are run as they are."""
-        return len(self.shards) == 1 and not self.awaited and self.has_equal_shards
+class MergedTable(MergedRecord):
+    """The record of one target table, and what follows from it."""
 
     def fits(self, shard: ShardId, structure: TableDefinition) -> str:
         """Return why a new shard of this structure does not fit the target, in words; "" if it does.
@@ -141,7 +56,9 @@ class MergedTable:
         if added:
             return f"the target has no column {', '.join(added)}"
         return (
-            "" if _columns(after) == _columns(self.after) else "columns of the target are narrower, or have no default"
+            ""
+            if columns_of(after) == columns_of(self.after)
+            else "columns of the target are narrower, or have no default"
         )
 
     def lacks(self, source: str) -> bool:
@@ -152,106 +69,64 @@ class MergedTable:
         settled = next(iter(self._settling()), None) if self.after is not None else None
         if self.after is None or settled is None:
             return False
-        now, then = _columns(self.after), _columns(settled.after)
-        for own in _distinct({shard: state for shard, state in self.shards.items() if shard.source == source}):
+        now, then = columns_of(self.after), columns_of(settled.after)
+        for own in distinct({shard: state for shard, state in self.shards.items() if shard.source == source}):
             if any(now.get(name) != then.get(name) for name in names_of(own)):
                 return True
             if (settled.rules.keys() - self.rules.keys()) - names_of(own):
                 return True
         return False
 
-    def without(self, shard: ShardId) -> MergedTable:
-        """Take out a shard that was dropped, or whose source has left the task. Columns only it had are leaving."""
-        if shard not in self.shards:
-            return self
-        shards = {one: state for one, state in self.shards.items() if one != shard}
-        seen = {source: columns for source, columns in self.seen.items() if any(one.source == source for one in shards)}
-        if not shards or self.after is None:
-            return replace(self, shards=shards, seen=seen)
-        return replace(self, seen=seen)._to(shards, self.after, self.rules)
-
-    def ask(self, shard: ShardId, request: StructureRequest) -> MergedTable:
-        """Add the shard's request. The target has all of the shard's changes before it. May be repeated."""
-        state = self.shards[shard]
-        if state.done == request.id:
-            return self
-        return replace(self, shards={**self.shards, shard: replace(state, request=request)})
-
     def force(self, shard: ShardId, *, skip: bool = False) -> MergedTable:
         """Force the shard's request: a human accepts that its old rows have other values in the columns it adds.
 
-        `skip`: a human also accepts that the target goes without a statement that waits for all shards. Raises
-        ShardError SHARD-050 where the shard waits for nothing that this would end.
+        `skip`: a human leaves its statement out of the target, which takes the shard's rows as far as it can
+        (`shard.forced`). Raises ShardError SHARD-050 where the shard waits for nothing that this would end.
         """
         state = self.shards.get(shard)
         request = state.request if state is not None else None
-        forced = replace(request, barrier="", forced=True) if request and (skip or not request.barrier) else None
-        if state is None or forced is None or not isinstance(self._admitted(shard, forced), MergedChange):
-            raise ShardError("SHARD-050", Where(shard.source, str(shard.table)), values={"target": str(self.target)})
+        if state is None or request is None or self.runs(shard) or (request.barrier and not skip):
+            raise _not_forced(shard, self.target)
+        forced = replace(request, forced=True)
+        if skip:
+            forced = replace(self._fitted(shard, forced), barrier="")
+        if not isinstance(self._admitted(shard, forced), MergedChange):
+            raise _not_forced(shard, self.target)
         return replace(self, shards={**self.shards, shard: replace(state, request=forced)})
 
-    def altered(self, shard: ShardId, structure: TableDefinition) -> MergedTable:
-        """Give the shard another structure, by a statement that a human has left out on the target."""
-        assert self.after is not None
-        return self._to({**self.shards, shard: self._behind(shard, structure, "")}, self.after, self.rules)
+    def at_barrier(self, decision: MergedDecision, after: TableDefinition | None) -> MergedChange:
+        """Return the change of a barrier; `after` is the target structure after the statement of all shards.
 
-    def renamed(self, names: Mapping[ShardId, ShardId]) -> MergedTable:
-        """Rename shards, each from its old id to its new one."""
-        return replace(self, shards={names.get(one, one): state for one, state in self.shards.items()})
-
-    def noted(self, source: str) -> MergedTable:
-        """Record that the source writes by the columns of this version from now on."""
-        if source not in self.sources or self.after is None:
-            return self
-        columns = MergedColumns(self.version, self.after, self.rules, frozenset(self.leaving))
-        return replace(self, seen={**self.seen, source: columns})
-
-    def begun(self, source: str, change: MergedChange) -> MergedTable:
-        """Make the source the runner of the change; no other source changes the target before it is done."""
-        return replace(self, runner=Runner(source, change))
-
-    def given_up(self, source: str) -> MergedTable:
-        """Take back a change that the source has begun and run nothing of."""
-        return replace(self, runner=None) if self.runner is not None and self.runner.source == source else self
-
-    def take_out(self, source: str, begun: Form | None = None) -> MergedTable:
-        """Take the source out of the task. `begun`: the intent of this target's change that it has open."""
-        left = self
-        if self.runner is not None and self.runner.source == source:
-            left = replace(self, runner=replace(self.runner, source="", begun=begun) if begun is not None else None)
-        for shard in [one for one in self.shards if one.source == source]:
-            left = left.without(shard)
-        return left
-
-    def done(self, change: MergedChange) -> MergedTable:
-        """Record that the target has the change."""
-        shards = dict(self.shards)
-        for shard in change.shards:
-            request = shards[shard].request if shard in shards else None  # its source may have been taken out
-            if request is not None:
-                shards[shard] = self._behind(shard, request.after, request.id)
-        for shard, state in shards.items():
-            kept = state.dropped & names_of(change.after)
-            shards[shard] = replace(state, dropped=kept)
-        leaving = {name: since for name, since in self.leaving.items() if name not in change.dropped}
-        return replace(self, leaving=leaving, runner=None)._to(shards, change.after, change.rules)
-
-    def at_barrier(self, decision: MergedDecision, after: TableDefinition) -> MergedChange:
-        """Return the change of a barrier; `after` is the target structure after the statement of all shards."""
+        Where that is not computed it is None: every column and key that is another one in the shards after the
+        statement is then as it is in them. Raises IncompatibleError where the shards have no common structure.
+        """
+        after = after or self._as_the_shards(decision.barrier)
         kept = {name: rule for name, rule in self.rules.items() if name in names_of(after)}
-        return MergedChange(decision.barrier, after, kept, barrier=True)
+        old_rows = OldRows.OF_ANOTHER_SESSION if len(self.shards) == 1 else OldRows.OF_ONE_RUN
+        return MergedChange(decision.barrier, after, kept, barrier=True, old_rows=old_rows)
+
+    def _as_the_shards(self, at_barrier: Iterable[ShardId]) -> TableDefinition:
+        assert self.after is not None
+        states = (self.shards[shard] for shard in at_barrier)
+        pairs = [(state.structure, state.request.after) for state in states if state.request is not None]
+        joined, _ = joined_structure(list({id(after): after for _, after in pairs}.values()), None, {})
+        changed: set[str] = set()
+        for before, after in {(id(one), id(other)): (one, other) for one, other in pairs}.values():
+            had, has = columns_of(before), columns_of(after)
+            changed |= {name for name in had.keys() | has.keys() if had.get(name) != has.get(name)}
+        columns = [column for column in self.after.columns if column.name.lower() not in changed]
+        columns += [column for column in joined.columns if column.name.lower() in changed]
+        return replace(joined, columns=tuple(columns))
 
     def evaluate(self) -> MergedDecision:
         """Decide what may run now, and why everything else waits."""
+        asked = {shard: state.request for shard, state in sorted(self.shards.items()) if state.request is not None}
         if self.after is None or self.runner is not None:
             why = f"{self.runner.source or 'nobody'} changes the target" if self.runner is not None else ""
-            return MergedDecision(
-                waits={shard: why for shard, state in self.shards.items() if state.request is not None}
-            )
-        asked = {shard: state.request for shard, state in sorted(self.shards.items()) if state.request is not None}
+            return MergedDecision(waits=dict.fromkeys(asked, Wait(WaitKind.BUSY, why)))
         at_barrier = tuple(shard for shard, request in asked.items() if self._is_at_barrier(request))
         changes = self._settling()
-        waits: dict[ShardId, str] = {}
+        waits: dict[ShardId, Wait] = {}
         for shard, request in asked.items():
             if shard in at_barrier:
                 continue
@@ -263,10 +138,11 @@ class MergedTable:
         if self.leaving and not self.awaited and all(self._has_noted(source) for source in self.sources):
             gone = tuple(sorted(self.leaving))
             changes.append(MergedChange((), _without_columns(self.after, gone), _left(self.rules, gone), dropped=gone))
-        why = self._barred(at_barrier)
-        if at_barrier and not why:
+        wait = self._barred(at_barrier)
+        if at_barrier and wait is None:
             return MergedDecision(tuple(changes), waits, at_barrier)
-        waits |= dict.fromkeys(at_barrier, why)
+        if wait is not None:
+            waits |= dict.fromkeys(at_barrier, wait)
         return MergedDecision(tuple(changes), waits)
 
     def _is_at_barrier(self, request: StructureRequest) -> bool:
@@ -283,27 +159,45 @@ class MergedTable:
             after, rules = self._target(self.shards)
         except IncompatibleError:
             return []
-        changed = (_columns(after), after.keys, rules) != (_columns(self.after), self.after.keys, dict(self.rules))
+        changed = (columns_of(after), after.keys, rules) != (columns_of(self.after), self.after.keys, dict(self.rules))
         return [MergedChange((), after, rules)] if changed else []
 
     def _has_noted(self, source: str) -> bool:
         return source in self.seen and self.seen[source].version >= max(self.leaving.values())
 
-    def _barred(self, at_barrier: tuple[ShardId, ...]) -> str:
-        """Return why the requests at the barrier can't run yet; empty if they can."""
+    def _barred(self, at_barrier: tuple[ShardId, ...]) -> Wait | None:
+        """Return why the requests at the barrier can't run yet; None if they can."""
+        if not at_barrier:
+            return None
         if self.awaited:
-            return f"{', '.join(self.awaited)}: not started, or at its start, so nobody knows all of its tables"
-        if missing := sorted(self.shards.keys() - set(at_barrier)):
-            more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-            return f"not met by {', '.join(map(str, missing[:10]))}{more}"
+            why = f"{', '.join(self.awaited)}: not started, or at its start, so nobody knows all of its tables"
+            return Wait(WaitKind.UNKNOWN, why)
         requests = [one for shard in at_barrier if (one := self.shards[shard].request) is not None]
+        if missing := sorted(self.shards.keys() - set(at_barrier)):
+            cannot = [why for shard in missing if (why := self._cannot(shard, at_barrier[0], requests[0]))]
+            if cannot:
+                return Wait(WaitKind.CANNOT, _named(cannot, "; "))
+            return Wait(WaitKind.SHARDS, f"not met by {_named(list(map(str, missing)), ', ')}")
         for shard, request in zip(at_barrier, requests, strict=True):
-            if not same(request.ddls, requests[0].ddls):
+            if not same_but_for_places(request.ddls, requests[0].ddls):
                 first = "; ".join(requests[0].ddls)
-                return f"{shard} has met {'; '.join(request.ddls)}, and {at_barrier[0]} {first}"
-        return f"columns are dropped first: {', '.join(sorted(self.leaving))}" if self.leaving else ""
+                why = f"{shard} has met {'; '.join(request.ddls)}, and {at_barrier[0]} {first}"
+                return Wait(WaitKind.STATEMENTS, why)
+        if self.leaving:
+            return Wait(WaitKind.BUSY, f"columns are dropped first: {', '.join(sorted(self.leaving))}")
+        return None
 
-    def _admitted(self, shard: ShardId, request: StructureRequest) -> MergedChange | str:
+    def _cannot(self, shard: ShardId, other: ShardId, request: StructureRequest) -> str:
+        """Return why a shard can't meet the statement that another one has met; "" if nothing tells that it can't."""
+        state = self.shards[shard]
+        own = names_of(state.request.after if state.request is not None else state.structure)
+        before, after = names_of(self.shards[other].structure), names_of(request.after)
+        lacks, has = sorted(before - after - own), sorted((after - before) & own)
+        parts = [f"has no column {', '.join(lacks)}"] if lacks else []
+        parts += [f"has column {', '.join(has)} already"] if has else []
+        return f"{shard} can't meet it: it {' and '.join(parts)}" if parts else ""
+
+    def _admitted(self, shard: ShardId, request: StructureRequest) -> MergedChange | Wait:
         """Return the change by which the request comes into force, or the reason why it can't."""
         state = self.shards[shard]
         assert self.after is not None
@@ -312,62 +206,39 @@ class MergedTable:
             column, there = request.after.column(name), self.after.column(name)
             assert column is not None
             if name in self.leaving:
-                return f"column {name} is dropped first"
+                return Wait(WaitKind.BUSY, f"column {name} is dropped first")
             if there is None or request.forced:
                 continue
             if name in state.dropped:
                 owners = sorted(str(one) for one, other in self.shards.items() if name in names_of(other.structure))
-                return (
+                return Wait(
+                    WaitKind.VALUES,
                     f"rows of this shard may have other values in column {name} of the target, for the shard has"
-                    f" dropped it, or lacked it from the beginning; the target keeps it for {', '.join(owners[:10])}"
+                    f" dropped it, or lacked it from the beginning; the target keeps it for {', '.join(owners[:10])}",
                 )
             mine, rule = fill_of(column), fill_of(there)
             if mine is None or rule is None or mine.value != rule.value:
                 theirs = rule.text if rule is not None else "no constant"
                 own = mine.text if mine is not None else "no constant"
-                return (
+                return Wait(
+                    WaitKind.VALUES,
                     f"rows of this shard have {theirs} in column {name} of the target, and {own} is what the statement"
-                    " has filled in upstream"
+                    " has filled in upstream",
                 )
         try:
             after, rules = self._target({**self.shards, shard: self._behind(shard, request.after, request.id)})
         except IncompatibleError as error:
-            return str(error)
+            return Wait(WaitKind.STRUCTURES, str(error))
         return MergedChange((shard,), after, rules)
 
-    def _behind(self, shard: ShardId, structure: TableDefinition, done: str) -> MergedShard:
-        state = self.shards[shard]
-        gone = (names_of(state.structure) - names_of(structure)) | (state.dropped - names_of(structure))
-        return MergedShard(structure, gone, None, done)
 
-    def _target(self, shards: Mapping[ShardId, MergedShard]) -> tuple[TableDefinition, dict[str, str]]:
-        """Return the target structure for these shards, and the rules. Raises IncompatibleError."""
-        return joined_structure(_distinct(shards), self.after, self.rules)
-
-    def _to(
-        self, shards: Mapping[ShardId, MergedShard], after: TableDefinition, rules: Mapping[str, str]
-    ) -> MergedTable:
-        """Return the record with this target structure; the leaving columns and the version follow from it."""
-        had = {name for state in shards.values() for name in names_of(state.structure)}
-        gone = names_of(after) - had
-        leaving = {name: self.leaving.get(name, self.version + 1) for name in gone}
-        same_columns = self.after is not None and _columns(after) == _columns(self.after)
-        moved = not (same_columns and dict(rules) == dict(self.rules) and leaving == dict(self.leaving))
-        version = self.version + 1 if moved else self.version
-        return replace(self, shards=shards, after=after, rules=rules, leaving=leaving, version=version)
+def _not_forced(shard: ShardId, target: TableName) -> ShardError:
+    return ShardError("SHARD-050", Where(shard.source, str(shard.table)), values={"target": str(target)})
 
 
-def _distinct(shards: Mapping[ShardId, MergedShard]) -> list[TableDefinition]:
-    """Return the structures of the shards in their order, each object once: thousands of shards have few of them."""
-    return list({id(state.structure): state.structure for _, state in sorted(shards.items())}.values())
-
-
-def _columns(table: TableDefinition) -> dict[str, tuple[object, ...]]:
-    return {one.name.lower(): (one.type, bool(one.nullable), one.default) for one in table.columns}
-
-
-def _form(table: TableDefinition | None) -> tuple[object, ...]:
-    return () if table is None else (_columns(table), {key.name.lower(): key for key in table.keys})
+def _named(names: Sequence[str], between: str) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return between.join(names[:10]) + more
 
 
 def _left(rules: Mapping[str, str], gone: Collection[str]) -> dict[str, str]:

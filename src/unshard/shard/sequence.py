@@ -86,6 +86,35 @@ def _equal(one: str, other: str) -> bool:
     return one == other or normalised(one) == normalised(other)
 
 
+def same_but_for_places(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two lists of statements are the same DDL, apart from where it puts columns (FIRST, AFTER)."""
+    return len(one) == len(other) and all(_placeless(a) == _placeless(b) for a, b in zip(one, other, strict=True))
+
+
+def _placeless(statement: str) -> str:
+    """Return a statement's normal form without the places of its columns.
+
+    A place ends an operation that defines a column, behind the column's name and type.
+    """
+    operations: list[list[Token]] = [[]]
+    depth = 0
+    for token in _telling(tokens(statement)):
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if depth == 0 and token.is_symbol(","):
+            operations.append([])
+        operations[-1].append(token)
+    return " ".join(_normal(token) for operation in operations for token in _without_place(operation))
+
+
+def _without_place(operation: Sequence[Token]) -> Sequence[Token]:
+    begins = next((at for at, token in enumerate(operation) if token.word in ("ADD", "CHANGE", "MODIFY")), None)
+    if begins is None or len(operation) < begins + 4:
+        return operation
+    if operation[-1].word == "FIRST":
+        return operation[:-1]
+    return operation[:-2] if operation[-2].word == "AFTER" else operation
+
+
 @dataclass(frozen=True, slots=True)
 class DdlItem:
     """A statement that a table has met.

@@ -6,7 +6,7 @@
 | without one, or with another | yes | planned anew in the same batch; what is done of it already stays |
 | with one that was taken back | no | planned anew as the statement itself |
 | by an owner of a sharding DDL that was taken out of the task meanwhile | either | by `Lock.begun` |
-| for a merged table in optimistic mode | either | its plan is finished, by this source or the next |
+| for a merged table in optimistic mode | either | `sharding.merged_runs` |
 
 If the process dies before the new plan is noted, the old plan is valid, and the statement is planned anew again; if it
 dies afterwards, the new plan is valid.
@@ -44,9 +44,6 @@ def finish_statement(
     be read again without a `log`, because the source has failed over.
     """
     plan = StatementPlan.of(batch)
-    if plan.merged is not None:
-        statements.finish_merged(plan, store)
-        return True
     begin = Position.parse(plan.intent.position_begin)
     group = statements.group_of(plan)
     if group is None and plan.group is not None:  # another source runs it, or none does

@@ -32,8 +32,9 @@ from unshard.sync.planning.table_plans import TableRules
 from unshard.sync.rows import RowBatches
 from unshard.sync.sharding.coordinator import LOOK_SECONDS, Next, ShardingGroups, leave_optimistic_mode, refuse_held
 from unshard.sync.sharding.crossings import crossed
+from unshard.sync.sharding.merged_runs import MergedRuns
 from unshard.sync.sharding.moved_rows import MovedRows
-from unshard.sync.sharding.optimistic import AwaitTarget, ChangeTarget, OptimisticGroups, ReadAgain, ReleaseTable
+from unshard.sync.sharding.optimistic import AwaitTarget, OptimisticGroups, ReadAgain
 from unshard.sync.sharding.resync import Resyncer
 from unshard.sync.sharding.snapshot import copied_ddl
 from unshard.sync.sharding.table_owners import held_clash
@@ -292,13 +293,6 @@ class SyncUnit:
         match groups.next_step(progress.at):
             case None:
                 return False
-            case ReleaseTable() as step:
-                progress.move(progress.at, also=groups.release(step, progress.at))
-            case ChangeTarget(target):
-                self.meter.doing = "sharding DDL"
-                self.statements.change_merged(target, progress.at, self.store)
-                progress.arrived_durably(progress.at)
-                self.rules.forget(groups.keeper.group(target).tables)
             case AwaitTarget(target):
                 self.meter.doing = f"waiting for columns of {target}"
                 time.sleep(LOOK_SECONDS)
@@ -306,6 +300,12 @@ class SyncUnit:
                 self.meter.doing = "re-sync"
                 operators = self._batches.operators
                 self._resyncer(groups).step(group, self._read.log, self._batches.flow.budget_bytes, operators)
+            case step:
+                self.meter.doing = "sharding DDL"
+                self._place, self._sure = step.place or self._place, step.place is not None
+                if MergedRuns(self.statements, groups, self.store).make(step, progress.at):
+                    progress.arrived_durably(progress.at)
+                self.rules.forget(self.statements.touched)
         return True
 
     def _show(self, groups: ShardingGroups) -> None:
@@ -364,7 +364,9 @@ class SyncUnit:
             self._place, self._sure = Position.parse(plan.intent.position_begin), True
             ready = partial(self._await, batch.end, stop)
             log = self._read.log if self._upstream in (None, self.relay.upstream) else None
-            if not finish_statement(self.statements, self.store, batch, log, self._standing.at.gtid, ready):
+            if isinstance(self.groups, OptimisticGroups) and (plan.merged or plan.released) is not None:
+                MergedRuns(self.statements, self.groups, self.store).finish(batch)
+            elif not finish_statement(self.statements, self.store, batch, log, self._standing.at.gtid, ready):
                 return
             self.rules.forget(self.statements.touched)
             self._standing.arrived_durably(plan.end)

@@ -47,10 +47,14 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A column of the target that has one value in all rows of a source table."""
+    """A column of the target that has one value in all new rows of a source table.
+
+    `kept`: older rows may have other values, and an UPDATE leaves these as they are.
+    """
 
     column: Column
     value: str | int | float | bytes | None
+    kept: bool = False
 
     def values(self, rows: int) -> pa.Array:
         """Return the value once for each row."""

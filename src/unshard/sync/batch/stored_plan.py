@@ -129,24 +129,29 @@ def digest(plan: TablePlan, version: int = VERSION) -> str:
 def _digested(plan: TablePlan) -> dict[str, Any]:
     target = plan.target
     upserts = {"locked_upserts": True} if target.locked_upserts else {}
-    return upserts | {
-        "columns": [[one.name, one.definition, one.collation, one.generated] for one in plan.table.columns],
-        "target": [target.name.schema, target.name.table],
-        "written": target.columns,
-        "key": target.key,
-        "ordered": target.ordered,
-        "keyless": target.keyless,
-        "documents": sorted(target.documents),
-        "doubles": sorted(target.doubles),
-        "unique_keys": [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties],
-        "foreign_keys_of": str(target.family or ""),
-        "mapping": plan.mapping.mark if plan.mapping else None,
-        "constants": [[one.column.name, _plain(one.value)] for one in plan.constants],
-        "defaults": plan.defaults,
-        "filters": [rule.to_dict() for rule in plan.filters],
-        "after": str(plan.after or ""),
-        "until": str(plan.until or ""),
-    }
+    kept = {"kept": sorted(plan.kept)} if plan.kept else {}
+    return (
+        upserts
+        | kept
+        | {
+            "columns": [[one.name, one.definition, one.collation, one.generated] for one in plan.table.columns],
+            "target": [target.name.schema, target.name.table],
+            "written": target.columns,
+            "key": target.key,
+            "ordered": target.ordered,
+            "keyless": target.keyless,
+            "documents": sorted(target.documents),
+            "doubles": sorted(target.doubles),
+            "unique_keys": [[tie.columns, tie.prefixes, tie.forms] for tie in target.ties],
+            "foreign_keys_of": str(target.family or ""),
+            "mapping": plan.mapping.mark if plan.mapping else None,
+            "constants": [[one.column.name, _plain(one.value)] for one in plan.constants],
+            "defaults": plan.defaults,
+            "filters": [rule.to_dict() for rule in plan.filters],
+            "after": str(plan.after or ""),
+            "until": str(plan.until or ""),
+        }
+    )
 
 
 def _plain(value: str | int | float | bytes | None) -> str | int | float | dict[str, str] | None:

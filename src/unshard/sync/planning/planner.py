@@ -135,9 +135,9 @@ def may_be_shuffled(tables: Iterable[TablePlan]) -> bool:
     """Return whether each task may decode a range of its own.
 
     One range does not show what ties its rows to those of another range. Nor does it show whether the first change of a
-    row is an INSERT, which decides how an UPDATE by condition is written.
+    row is an INSERT, which decides how an UPDATE by condition is written, or whether any is.
     """
-    return not any(table.target.tied or table.target.by_condition for table in tables)
+    return not any(table.target.tied or table.target.by_condition or table.kept for table in tables)
 
 
 def _refuse_families(tables: tuple[TablePlan, ...], source: str) -> None:
@@ -154,8 +154,8 @@ def written_as(plan: TablePlan, shape: BatchShape, *, safe: bool) -> TablePlan:
     """Return the plan of a table for a batch of this shape, in safe mode or not."""
     if safe or not (shape.locked_upserts and shape.compact and shape.multiple_rows):
         plan = by_condition(plan)
-    if safe:
-        return in_order(plan)
+    if safe:  # a REPLACE makes the row anew
+        return in_order(replace(plan, kept=frozenset()))
     return plan if shape.multiple_rows else whole_updates(plan)
 
 

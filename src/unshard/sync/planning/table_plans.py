@@ -88,7 +88,7 @@ class TableRules:
     structures. `after`, `absent`: the tables' own later snapshots, and the names that have no table in theirs.
     `events`: the event filter. `row_filters` returns the rules that leave out rows of a table with that structure.
     `held`: tables whose changes, from these locations on, wait for a sharding DDL; they are read again after it.
-    `fills` returns the values that a table's rows get in columns of the target that only other shards have.
+    `fills` returns what a table's rows get in columns that only other shards have, and the table as they are written.
     """
 
     source: str
@@ -102,7 +102,7 @@ class TableRules:
     row_filters: Callable[[Table], tuple[RowFilter, ...]] = lambda table: ()
     held: Mapping[TableName, Location] = field(default_factory=dict)
     absent: Collection[TableName] = ()
-    fills: Callable[[Table], tuple[Constant, ...]] = lambda table: ()
+    fills: Callable[[Table], tuple[tuple[Constant, ...], Table]] = lambda table: ((), table)
     version: int = 0
     _known: dict[TableName, TablePlan] = field(default_factory=dict)
     _taken: dict[TableName, bool] = field(default_factory=dict)
@@ -227,10 +227,10 @@ class TableRules:
         added = constants(extracted, upstream, target_name, target, where)
         if target is None:
             raise SyncError("SYNC-006", Where(source=self.source, table=str(target_name)))
-        taken = {one.column.name.lower() for one in added}
-        filled = tuple(one for one in self.fills(upstream) if one.column.name.lower() not in taken)
+        lacking, own = self.fills(upstream)
+        filled = tuple(one for one in lacking if one.column.name.lower() not in {a.column.name.lower() for a in added})
         mapping = self.mapper.mapping_for(name)
-        written = plan_target(with_constants(upstream, (*added, *filled)), target, where, _plain(added))
+        written = plan_target(with_constants(own, (*added, *filled)), target, where, _plain(added))
         if filled and written.keyless:
             values = {"target": str(target_name), "columns": ", ".join(one.column.name for one in filled)}
             raise ShardError("SHARD-048", where, values=values)
@@ -239,6 +239,7 @@ class TableRules:
             target=written,
             mapping=mapping.settled(upstream, target) if mapping is not None else None,
             constants=(*added, *filled),
+            kept=frozenset(one.column.name for one in filled if one.kept),
             filters=(*self.events.row_filters(name), *self._filters(upstream)),
         )
 

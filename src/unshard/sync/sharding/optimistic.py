@@ -8,7 +8,9 @@
 | **ask** | the first item is the shard's request in the merged table | asked again, with the same id |
 | **begin** | this source is the runner of the change | it is the runner without an open batch: begun again |
 | **run** | intent, steps, close, as of every statement; then the change is done | the open batch is finished |
+| **bring** | old rows of the table get the values that the source has, where the run gave others | brought again |
 | **release** | the item goes; the table is free, or its waiting changes are re-synced | released again |
+| **operate** | an operator gives the table another statement to wait with, or leaves it out | applied again |
 | **note** | the source writes rows by the columns of this version | rows have the columns of the version before |
 
 A change that runs nothing on the target is begun and done in one transaction. A new table is registered when its CREATE
@@ -19,33 +21,30 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from threading import Event
 from typing import Any
 
 from unshard.api.status import UnresolvedGroup
-from unshard.ddl.evaluate import definition_of
+from unshard.crash_point import reach
 from unshard.errors import ShardError, Where
 from unshard.log import logger
-from unshard.model.position import Location
-from unshard.model.table import Table, TableName
-from unshard.schema.definition import Dialect, TableDefinition
-from unshard.schema.lex import NotUnderstoodError
-from unshard.schema.text import to_column, to_table
-from unshard.shard.group import ShardingGroup, TableState
-from unshard.shard.join import IncompatibleError
+from unshard.model.position import Location, Position
+from unshard.model.table import TableName
+from unshard.schema.definition import Dialect
+from unshard.shard.group import ShardingGroup
 from unshard.shard.merged_form import structure_of
-from unshard.shard.merged_parts import MergedChange, MergedDecision, ShardId, StructureRequest
+from unshard.shard.merged_parts import MergedChange, MergedDecision, ShardId, StructureRequest, Wait, WaitKind
 from unshard.shard.merged_table import MergedTable
 from unshard.shard.sequence import DdlItem
-from unshard.shard.show import overdue, waiting_shards
+from unshard.shard.show import overdue
+from unshard.shard.show_merged import waiting_shards
 from unshard.sync.checkpoint.store import Also
-from unshard.sync.sharding.coordinator import IDLE_LOOK_SECONDS, LOOK_SECONDS, ShardingGroups
-from unshard.target.sharding import Step, load_merged, move_merged
-from unshard.transform.extract import Constant
+from unshard.sync.sharding.coordinator import IDLE_LOOK_SECONDS, LOOK_SECONDS
+from unshard.sync.sharding.merged_members import MergedMembers
+from unshard.sync.sharding.owner import operator_in
+from unshard.target.operators import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +54,21 @@ class ReleaseTable:
     group: ShardingGroup
     table: TableName
 
+    @property
+    def place(self) -> Position:
+        """The statement that the table waits with."""
+        return self.group.tables[self.table].sequence.items[0].begin.position
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget:
-    """Next step: change the merged table; this source is to run the change."""
+    """Next step: change the merged table; this source is to run the change.
+
+    `place`: the statement of its shard that leads to the change; None where a shard has come or gone.
+    """
 
     target: TableName
+    place: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,180 +85,48 @@ class AwaitTarget:
     target: TableName
 
 
-NextStep = ReleaseTable | ChangeTarget | ReadAgain | AwaitTarget
+@dataclass(frozen=True, slots=True)
+class OperateRequest:
+    """Next step: apply an operator to the statement that the table waits with."""
+
+    group: ShardingGroup
+    table: TableName
+    operator: Operator
+
+    @property
+    def place(self) -> Position:
+        """The statement that the table waits with."""
+        return self.group.tables[self.table].sequence.items[0].begin.position
+
+
+@dataclass(frozen=True, slots=True)
+class StopAtConflict:
+    """Next step: stop the source at the statement that a table waits with, because the task is strict."""
+
+    place: Position
+    error: ShardError
+
+
+Decided = ReleaseTable | ChangeTarget | OperateRequest | StopAtConflict
+"""Next steps that follow from the record of a merged table, or from what a human has decided about it."""
+NextStep = Decided | ReadAgain | AwaitTarget
 
 
 @dataclass(slots=True)
-class OptimisticGroups(ShardingGroups):
+class OptimisticGroups(MergedMembers):
     """The groups of a source in optimistic mode: each of its tables waits and is released by itself.
 
-    `dialect` is the source's. `strict`: a statement that would wait stops the source. `merged`: the merged tables as
-    last loaded, which only tell that there may be something to do. What is done is decided in the transaction that
-    writes it (`step`).
+    `strict`: a statement that conflicts with other shards stops the source.
     """
 
-    dialect: Dialect = Dialect.MARIADB
     strict: bool = False
-    merged: Mapping[TableName, MergedTable] = field(default_factory=dict)
 
     def restore(self, names: Iterable[TableName], ahead: Iterable[TableName] = ()) -> None:
         """Do as `ShardingGroups.restore`. Raises ShardError SHARD-051 where a statement waits from pessimistic mode."""
-        ShardingGroups.restore(self, names, ahead)
+        MergedMembers.restore(self, names, ahead)
         for group in self.keeper.unresolved:
             if any("request" not in item.payload for item in group.sequence.items):
                 raise ShardError("SHARD-051", Where(self.store.source), values={"targets": str(group.target)})
-
-    def definition(self, table: Table, where: Where) -> TableDefinition:
-        """Return a table's structure as the join needs it. Raises ShardError SHARD-041 where it is not understood."""
-        try:
-            return definition_of(table, self.dialect)
-        except NotUnderstoodError as error:
-            values = {"target": str(self.rules.route(table.name)), "why": str(error)}
-            raise ShardError("SHARD-041", where, table.create_sql[:500], values) from error
-
-    def fills(self, upstream: Table) -> tuple[Constant, ...]:
-        """Return the constants that rows of this table get in columns of the target that the table lacks."""
-        target = self.rules.route(upstream.name)
-        merged, there = self.merged.get(target), self.tables.targets.get(target)
-        columns = merged.seen.get(self.store.source) if merged is not None else None
-        if columns is None or there is None:
-            return ()
-        lacking = columns.fills(self.definition(upstream, Where(self.store.source, str(upstream.name))))
-        known = {column.name.lower(): column for column in there.columns}
-        found = []
-        for name, (column, fill) in lacking.items():
-            if name in known:
-                shown = to_column(column, self.dialect)
-                made = replace(shown, name=known[name].name, auto_increment=False, nullable=True)
-                found.append(Constant(made, fill.value))
-        return tuple(found)
-
-    def begin_merged(self) -> None:
-        """Load the merged tables at a start, and register the source's shards.
-
-        Raises ShardError SHARD-040, SHARD-041, SHARD-042 as `register`.
-        """
-        self.load()
-        self.register()
-
-    def register(self) -> None:
-        """Add the source's new shards to the merged tables, and take out those that were dropped.
-
-        Raises ShardError SHARD-040 where no structure takes a shard's rows and those of the others, SHARD-041 where its
-        structure is not understood, SHARD-042 where its source is of another product than the others.
-        """
-        source = self.store.source
-        for target, group in self.keeper.groups.items():
-            merged = self.merged.get(target) or MergedTable(target)
-            live = {name for name, state in group.tables.items() if state.gone is None or not state.idle}
-            known = {shard.table for shard in merged.shards if shard.source == source}
-            found: dict[ShardId, TableDefinition] = {}
-            for name in sorted(live - known):
-                table = self._structure_in_force(name, group.tables[name])
-                if table is not None:
-                    found[ShardId(source, name)] = self.definition(table, Where(source, str(name)))
-            gone = [ShardId(source, name) for name in sorted(known - live)]
-            if found or gone:
-                self._write(target, found, gone)
-
-    def copies(self, counts: Mapping[TableName, int]) -> frozenset[TableName]:
-        """Return no table: the join brings copies with and without a statement together, so none waits for it."""
-        return frozenset()
-
-    def join_copies(self, copies: Mapping[TableName, Table], stop: Event) -> dict[TableName, Table] | None:
-        """Register a copy's shards before it is loaded. Return the structure of each merged table whose shards differ.
-
-        Nobody changes these tables until `end_join`. `copies`: the tables as their rows were read. The source need not
-        be claimed. None when `stop` came first. Raises ShardError SHARD-040, SHARD-041, SHARD-042 as `register`.
-        """
-        source, found = self.store.source, dict[TableName, dict[ShardId, TableDefinition]]()
-        for name, table in sorted(copies.items()):
-            if name.table and self.rules.allows(name):
-                own = found.setdefault(self.rules.route(name), {})
-                own[ShardId(source, name)] = self.definition(table, Where(source, str(name)))
-        joined = {}
-        for target, own in found.items():
-            merged = self._unclaimed_step(target, partial(self._copied, found=own))
-            while merged.runner is not None and merged.runner.source != source:
-                if stop.wait(LOOK_SECONDS):
-                    return None
-                merged = self._unclaimed_step(target, partial(self._copied, found=own))
-            if merged.after is not None and not merged.has_equal_shards:
-                joined[target] = to_table(merged.after, target, self.dialect)
-        return joined
-
-    def end_join(self, targets: Iterable[TableName]) -> None:
-        """End what `join_copies` began: the target tables take the rows of all shards. May be repeated."""
-        for target in targets:
-            self._unclaimed_step(target, lambda one: one.given_up(self.store.source))
-
-    def _copied(self, merged: MergedTable, *, found: Mapping[ShardId, TableDefinition]) -> MergedTable:
-        source = self.store.source
-        if merged.runner is not None and merged.runner.source != source:
-            return merged
-        for shard, structure in found.items():
-            merged = self.with_shard(merged, shard, structure, MergedTable.joined)
-        if merged.has_equal_shards or merged.after is None:
-            return merged
-        return merged.begun(source, MergedChange((), merged.after, merged.rules))
-
-    def _unclaimed_step(self, target: TableName, step: Step) -> MergedTable:
-        """Change a merged table in a transaction of its own, whether or not this process has claimed the source."""
-
-        def attempt(connection: Any) -> MergedTable:
-            with connection.cursor() as cursor:
-                cursor.execute("BEGIN")
-                made = move_merged(cursor, self.store.meta, target, step)
-                cursor.execute("COMMIT")
-                return made
-
-        return self.store.on_target(attempt)
-
-    def with_shard(
-        self,
-        merged: MergedTable,
-        shard: ShardId,
-        structure: TableDefinition,
-        take: Callable[[MergedTable, ShardId, TableDefinition], MergedTable],
-    ) -> MergedTable:
-        """Add a shard by `take`. Raises ShardError SHARD-040, SHARD-042."""
-        if not merged.shards and merged.after is None:
-            merged = replace(merged, dialect=self.dialect)
-        where = Where(shard.source, str(shard.table))
-        if merged.dialect is not self.dialect:
-            raise ShardError("SHARD-042", where, values={"target": str(merged.target)})
-        try:
-            return take(merged, shard, structure)
-        except IncompatibleError as error:
-            values = {"target": str(merged.target), "why": str(error)}
-            raise ShardError("SHARD-040", where, values=values) from error
-
-    def _structure_in_force(self, name: TableName, state: TableState) -> Table | None:
-        """Return the structure of the table's changes that go to the target now; None where it is not on record."""
-        if state.sequence.items:
-            form = state.sequence.items[0].payload["before"]
-            return Table.from_dict(form) if form is not None else None
-        return self.structure(name)
-
-    def _write(self, target: TableName, found: Mapping[ShardId, TableDefinition], gone: Collection[ShardId]) -> None:
-        there = self.tables.targets.get(target)
-        columns = {column.name.lower() for column in there.columns} if there is not None else set()
-        faults: list[ShardError] = []
-
-        def step(merged: MergedTable) -> MergedTable:
-            faults.clear()
-            for shard, structure in found.items():
-                try:
-                    merged = self.with_shard(merged, shard, structure, partial(MergedTable.register, there=columns))
-                except ShardError as error:
-                    faults.append(error)
-            for shard in gone:
-                merged = merged.without(shard)
-            return merged
-
-        self.step(target, step)
-        if faults:
-            raise faults[0]
 
     def next_step(self, at: Location) -> NextStep | None:
         """Return the next step before the main stream goes on after `at`. Makes short transactions on the way."""
@@ -274,9 +150,13 @@ class OptimisticGroups(ShardingGroups):
     def _next_change(self) -> NextStep | None:
         for group in self.keeper.unresolved:
             for name, state in group.tables.items():
-                if state.behind is None and state.sequence.items and (step := self._ask(group, name)) is not None:
-                    return step
-        mine = next((ChangeTarget(one.target) for one in self.merged.values() if self._runs(one)), None)
+                if state.behind is None and state.sequence.items and (released := self._ask(group, name)) is not None:
+                    return released
+        operators = self.store.operators() if self.keeper.unresolved else ()
+        for group in self.keeper.unresolved if operators or self.strict else ():
+            if (decided := self._decided(group, operators)) is not None:
+                return decided
+        mine = next((step for one in self.merged.values() if (step := self._change_of(one)) is not None), None)
         lacking = (AwaitTarget(one.target) for one in self.merged.values() if one.lacks(self.store.source))
         return mine or next(lacking, None)
 
@@ -291,17 +171,44 @@ class OptimisticGroups(ShardingGroups):
         if state.done == request.id:
             return ReleaseTable(group, name)
         if state.request is None or state.request.id != request.id:  # what is asked already may be forced by now
+            reach("merged-ask-before")
             self.step(group.target, lambda one: one.ask(shard, request) if shard in one.shards else one)
+            reach("merged-ask-after")
         return None
 
-    def _runs(self, merged: MergedTable) -> bool:
-        """Return whether this source has a change of the merged table to make."""
-        source = self.store.source
-        if source not in merged.sources:
-            return False
-        if merged.runner is not None:
-            return merged.runner.source in (source, "")
-        return self.chosen(merged) is not None
+    def _decided(self, group: ShardingGroup, operators: Sequence[Operator]) -> OperateRequest | StopAtConflict | None:
+        """Return what a human or the strict mode has decided about a statement that a table of the group waits with."""
+        merged = self.merged.get(group.target)
+        waits = merged.evaluate().waits if merged is not None else {}
+        for name, state in group.tables.items():
+            wait = waits.get(ShardId(self.store.source, name))
+            if wait is None or wait.kind is WaitKind.BUSY or state.behind is not None or not state.sequence.items:
+                continue
+            item = state.sequence.items[0]
+            if (operator := operator_in([item], operators)) is not None:
+                return OperateRequest(group, name, operator)
+            if self.strict and wait.is_conflict:
+                where = Where(self.store.source, str(name), str(item.begin.position))
+                return StopAtConflict(item.begin.position, self.refused(where, item.ddls, group.target, wait))
+        return None
+
+    def refused(self, where: Where, ddls: Sequence[str], target: TableName, wait: Wait) -> ShardError:
+        """Return ShardError SHARD-044, for a statement that conflicts in strict mode."""
+        return ShardError("SHARD-044", where, "; ".join(ddls)[:500], {"target": str(target), "why": wait.why})
+
+    def _change_of(self, merged: MergedTable) -> ChangeTarget | None:
+        """Return the change of the merged table that this source has to make; None if there is none."""
+        source, runner = self.store.source, merged.runner
+        if source not in merged.sources or (runner is not None and runner.source not in (source, "")):
+            return None
+        chosen = runner.change if runner is not None else self.chosen(merged)
+        if chosen is None:
+            return None
+        shards = chosen.barrier if isinstance(chosen, MergedDecision) else chosen.shards
+        tables = self.keeper.group(merged.target).tables
+        own = (tables.get(shard.table) for shard in shards if shard.source == source)
+        places = (state.sequence.items[0].begin.position for state in own if state and state.sequence.items)
+        return ChangeTarget(merged.target, next(places, None))
 
     def chosen(self, merged: MergedTable) -> MergedChange | MergedDecision | None:
         """Return the change that this source makes next: one without a shard, its own shard's, or that of a barrier."""
@@ -312,17 +219,16 @@ class OptimisticGroups(ShardingGroups):
                 return change
         return decision if any(shard.source == source for shard in decision.barrier) else None
 
-    def waits_for(self, shard: ShardId, request: StructureRequest) -> str:
-        """Return why a statement that the shard is about to meet would not be in force at once; empty if it would."""
+    def wait_of(self, shard: ShardId, request: StructureRequest) -> Wait | None:
+        """Return why a statement that the shard is about to meet would not be in force at once; None if it would."""
         self.load()
         merged = self.merged.get(self.rules.route(shard.table))
         state = self.keeper.group(self.rules.route(shard.table)).tables.get(shard.table)
         if merged is None or shard not in merged.shards:
-            return ""
+            return None
         if state is not None and not state.idle:
-            return "the table waits with an earlier statement"
-        decision = merged.ask(shard, request).evaluate()
-        return decision.waits.get(shard, "")
+            return Wait(WaitKind.BUSY, "the table waits with an earlier statement")
+        return merged.ask(shard, request).evaluate().waits.get(shard)
 
     def release(self, step: ReleaseTable, at: Location) -> Also:
         """Release the table: the target has its request. Returns what writes the group."""
@@ -337,37 +243,14 @@ class OptimisticGroups(ShardingGroups):
         for target, merged in self.merged.items():
             columns = merged.seen.get(source)
             if source in merged.sources and (columns is None or columns.version != merged.version):
+                reach("merged-note-before")
                 self.step(target, lambda one: one.noted(source))
-
-    def step(self, target: TableName, step: Step) -> MergedTable:
-        """Change a merged table in a transaction of its own, and return it."""
-        found: list[MergedTable] = []
-
-        def write(cursor: Any) -> None:
-            found.append(move_merged(cursor, self.store.meta, target, step))
-
-        self.store.in_one(write)
-        self._take_merged(target, found[-1])
-        return found[-1]
-
-    def _take_merged(self, target: TableName, merged: MergedTable) -> None:
-        self.merged = {**self.merged, target: merged}
-        self.tables.forget(name for name in self.keeper.group(target).tables)
-
-    def load(self) -> None:
-        """Load the merged tables as they are now."""
-        meta = self.store.meta
-        merged = self.store.on_target(lambda c: load_merged(c, meta))
-        before, self.merged = self.merged, merged
-        source = self.store.source
-        for target, one in merged.items():
-            if target not in before or before[target].seen.get(source) != one.seen.get(source):
-                self.tables.forget(name for name in self.keeper.group(target).tables)
+                reach("merged-note-after")
 
     @property
     def shown(self) -> tuple[UnresolvedGroup, ...]:
         """The waiting statements of this source's shards as `query-status` shows them, with the reasons."""
-        found = waiting_shards(self.keeper, self.merged)
+        found = waiting_shards(self.store.meta.task, self.keeper, self.merged)
         if not self.alert_seconds:
             return found
         return tuple(overdue(one, self.alert_seconds, datetime.now(UTC)) for one in found)
@@ -378,14 +261,9 @@ class OptimisticGroups(ShardingGroups):
         logger("sync", source=self.store.source).warning("a shard waits with its statement", **words)
 
 
-def new_request_id() -> str:
-    """Return an id that no other request has."""
-    return secrets.token_hex(8)
-
-
-def request_payload(request_id: str, after: str, barrier: str) -> dict[str, Any]:
-    """Build what an item's payload holds of a request; `after` is the stored text of the structure."""
-    return {"id": request_id, "after": after, "barrier": barrier}
+def request_payload(after: str, barrier: str) -> dict[str, Any]:
+    """Build what an item's payload holds of a new request; `after` is the stored text of the structure."""
+    return {"id": secrets.token_hex(8), "after": after, "barrier": barrier}
 
 
 def request_of(item: DdlItem, dialect: Dialect) -> StructureRequest:

@@ -9,16 +9,7 @@ The module handles what each statement does to its shard, and the change of the 
 | one that is left out, on an existing table | nothing | has its new structure |
 | any other | as in pessimistic mode | as there |
 
-A change of a merged table is made by one source: it begins the change, runs its statement and closes it.
-
-| change | statement on the target |
-|---|---|
-| a shard's request, or what the join has become because a shard came or went | `shard.merged_step` |
-| columns that no shard has any more | DROP COLUMN |
-| a barrier | the statement that all shards have met, without IGNORE |
-
-A change without a statement is done at once. Where the source was taken out of the task in the middle of a change, the
-next source finishes it by its intent.
+`sync/sharding/merged_changes.py` makes the change of the merged table.
 """
 
 from __future__ import annotations
@@ -28,36 +19,28 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from unshard.ddl.backfill import filled_by_the_run
+from unshard.crash_point import reach
 from unshard.ddl.evaluate import evaluate, operations
-from unshard.ddl.intent import Intent
-from unshard.ddl.parse import classify_ddl
 from unshard.ddl.pieces import AlterOperation, StatementRules
-from unshard.ddl.plan import plan_intent
-from unshard.ddl.prepare import RoutedDdl, UpstreamTable, in_targets_words
-from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context
+from unshard.ddl.prepare import RoutedDdl, for_target
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import ShardError, UnshardError, Where
+from unshard.errors import ShardError, Where
 from unshard.model.position import Location, Position
 from unshard.model.table import Table, TableName
-from unshard.mysql.tidb import is_tidb
-from unshard.schema.definition import TableDefinition
 from unshard.schema.lex import NotUnderstoodError
-from unshard.schema.text import to_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.merged_form import structure_text
-from unshard.shard.merged_parts import MergedChange, MergedDecision, Runner, ShardId
-from unshard.shard.merged_step import barrier_of, difference
+from unshard.shard.merged_parts import ShardId
+from unshard.shard.merged_step import barrier_of
 from unshard.shard.merged_table import MergedTable
-from unshard.shard.sequence import DdlItem
-from unshard.sync.checkpoint.store import Also, CheckpointStore
-from unshard.sync.sharding.optimistic import OptimisticGroups, new_request_id, request_of, request_payload
-from unshard.sync.sharding.owner import item_payload, statements_of
+from unshard.shard.sequence import DdlItem, ShardingSequence
+from unshard.sync.checkpoint.store import Also
+from unshard.sync.sharding.optimistic import OperateRequest, OptimisticGroups, request_of, request_payload
+from unshard.sync.sharding.owner import item_payload, operator_pieces, statements_of
 from unshard.sync.sharding.statements import Met, ShardedStatements
 from unshard.sync.source_log.reader import LoggedDdl
-from unshard.sync.statements.backfill import has_rows
 from unshard.sync.statements.uncoordinated import Passing
+from unshard.target.operators import Operator, OperatorKind, settle
 from unshard.target.sharding import move_merged
 
 
@@ -74,8 +57,7 @@ class OptimisticStatements(ShardedStatements):
         """
         groups, table = self._merged_groups, met.table
         where = Where(groups.store.source, str(table), str(work.begin))
-        text = "; ".join(one.ddl.text for one in met.statements)[:500]
-        target = groups.rules.route(table)
+        target, shard = groups.rules.route(table), ShardId(groups.store.source, table)
         if copied is not None:
             return groups.put()
         group = groups.keeper.group(target)
@@ -83,41 +65,108 @@ class OptimisticStatements(ShardedStatements):
         before = groups.structure(table)
         assert before is not None, "a statement was run on a table that is not there"
         after, barrier = self._asked(met.pieces, before, met.after, where)
-        form = structure_text(groups.definition(after, where), groups.dialect)
-        asked = request_payload(new_request_id(), form, barrier)
         stamp = datetime.fromtimestamp(work.statement.timestamp, UTC).isoformat(timespec="seconds")
-        payload = {**item_payload(before, met.statements), "request": asked}
-        item = DdlItem(
-            Location(work.begin, at.gtid), work.end, tuple(one.ddl.text for one in met.statements), payload, stamp
-        )
-        shard = ShardId(groups.store.source, table)
-        why = groups.waits_for(shard, request_of(item, groups.dialect))
-        if why and groups.strict:
-            raise ShardError("SHARD-044", where, text, {"target": str(target), "why": why})
-        if why:
-            groups.tell_waits(shard, item, why)
+        item = DdlItem(Location(work.begin, at.gtid), work.end, (), {}, stamp)
+        item = self._asking(item, before, met.statements, after, barrier, where)
+        wait = groups.wait_of(shard, request_of(item, groups.dialect))
+        if wait is not None and wait.is_conflict and groups.strict:
+            raise groups.refused(where, item.ddls, target, wait)
+        if wait is not None:
+            groups.tell_waits(shard, item, wait.why)
         groups.look_now()
         return groups.put(group.hold(table, item))
 
+    def _asking(
+        self, item: DdlItem, before: Table, met: Sequence[RoutedDdl], after: Table, barrier: str, where: Where
+    ) -> DdlItem:
+        """Return the item with these statements, and the request that they are for the merged table."""
+        groups = self._merged_groups
+        asked = request_payload(structure_text(groups.definition(after, where), groups.dialect), barrier)
+        payload = {**item_payload(before, met), "request": asked}
+        return replace(item, ddls=tuple(one.ddl.text for one in met), payload=payload)
+
+    def operate(self, step: OperateRequest, tracker: SchemaTracker, rules: StatementRules) -> None:
+        """Apply an operator to the statement that a table waits with, and mark the operator as applied.
+
+        `skip` leaves the statement out of the target, as `shard-ddl-lock unlock --action skip` does. `replace` and
+        `inject` give the table another statement to wait with, or not to. Raises DdlError DDL-026, DDL-033, DDL-011 for
+        an operator's statements, ShardError SHARD-041, SHARD-047 for one whose effect is not computed. Does nothing
+        where the target has the table's statement by now, or is about to: then the operator is for that change.
+        """
+        groups, source = self._merged_groups, self.groups.store.source
+        store, target = groups.store, step.group.target
+        item = step.group.tables[step.table].sequence.items[0]
+        shard, number = ShardId(source, step.table), step.operator.number
+        group, note, asked_id = step.group, "left out", item.payload["request"]["id"]
+        if step.operator.op is not OperatorKind.SKIP:
+            item = self._operated(step.operator, step.table, item, tracker, rules)
+            state = group.tables[step.table]
+            sequence = ShardingSequence((item, *state.sequence.items[1:]))
+            group = replace(group, tables={**group.tables, step.table: replace(state, sequence=sequence)})
+            note = "; ".join(item.ddls)
+        request, save = request_of(item, groups.dialect), groups.put(group)
+        skips, late = step.operator.op is OperatorKind.SKIP, [False]
+
+        def decide(merged: MergedTable) -> MergedTable:
+            state = merged.shards.get(shard)
+            late[0] = state is None or state.done == asked_id or merged.runs(shard)
+            if late[0]:
+                return merged
+            asked = merged.ask(shard, request)
+            return asked.force(shard, skip=True) if skips else asked
+
+        def write(cursor: Any) -> None:
+            move_merged(cursor, store.meta, target, decide)
+            if not late[0]:
+                save(cursor)
+                settle(cursor, store.meta, source, [number], "applied", store.epoch, store.batch_id, note)
+
+        reach("merged-operate-before")
+        store.in_one(write)
+        reach("merged-operate-after")
+        if late[0]:
+            groups.put(step.group)
+        groups.look_now()
+
+    def _operated(
+        self, operator: Operator, table: TableName, item: DdlItem, tracker: SchemaTracker, rules: StatementRules
+    ) -> DdlItem:
+        """Return the item with the operator's statements in place of its own, or before them."""
+        store, before = self.groups.store, Table.from_dict(item.payload["before"])
+        where = Where(store.source, str(table), str(item.begin.position))
+        own = list(statements_of(item)) if operator.op is OperatorKind.INJECT else []
+        pieces = operator_pieces(operator, statements_of(item), tracker, rules)
+        _, given = store.on_target(lambda c: for_target(c, pieces, tracker, rules))
+        pieces += [AlterOperation(one.ddl, (one.ddl,), tracked=False, given=True) for one in own]
+        try:
+            after, barrier = self._effect(pieces, before, before, where)
+        except NotUnderstoodError as error:
+            values = {"target": str(self.groups.rules.route(table)), "why": str(error)}
+            raise ShardError("SHARD-047", where, "; ".join(operator.sqls)[:500], values) from error
+        return self._asking(item, before, [*given, *own], after, barrier, where)
+
     def _asked(self, found: Sequence[AlterOperation], before: Table, after: Table, where: Where) -> tuple[Table, str]:
-        """Return the structure that the shard asks for, and why it needs a barrier (empty: it needs none).
+        """Return the structure that the shard asks for, and why it needs a barrier (empty: it needs none)."""
+        try:
+            return self._effect(found, before, after, where)
+        except NotUnderstoodError as error:
+            return after, f"its effect is not computed: {error}"
+
+    def _effect(self, found: Sequence[AlterOperation], before: Table, after: Table, where: Where) -> tuple[Table, str]:
+        """Return the structure and the barrier of operations that made `after` of `before`.
 
         Only what is for the target counts: an operator's statements in its place, or what the event filter lets
-        through.
+        through. Raises NotUnderstoodError.
         """
         run = [part for piece in found for part in piece.run]
         whole = all(piece.run == (piece.ddl,) and not piece.given for piece in found if piece.run)
         groups, table = self._merged_groups, before
-        try:
-            for ddl in () if whole else run:
-                made = evaluate(ddl, lambda _: table, _no_schema, groups.dialect).get(ddl.tables[0])  # noqa: B023
-                table = made if made is not None else table
-            after = after if whole else table
-            first, last = groups.definition(before, where), groups.definition(after, where)
-            steps = [step for ddl in run for step in operations(ddl)]
-        except NotUnderstoodError as error:
-            return after, f"its effect is not computed: {error}"
-        return after, barrier_of(first, last, steps)
+        for ddl in () if whole else run:
+            made = evaluate(ddl, lambda _: table, _no_schema, groups.dialect).get(ddl.tables[0])  # noqa: B023
+            table = made if made is not None else table
+        after = after if whole else table
+        first, last = groups.definition(before, where), groups.definition(after, where)
+        return after, barrier_of(first, last, [step for ddl in run for step in operations(ddl)])
 
     def pass_by(self, passing: Passing) -> Also | None:
         """Do as in pessimistic mode, and change the shards, their structures and names in the merged table.
@@ -162,7 +211,7 @@ class OptimisticStatements(ShardedStatements):
                         if shard.table in made:
                             merged = self._with_new(merged, shard, table, where)
                         elif shard in merged.shards:
-                            merged = merged.altered(shard, groups.definition(table, where))
+                            merged = self._altered(merged, shard, table, where)
                     return merged
 
                 try:
@@ -173,13 +222,20 @@ class OptimisticStatements(ShardedStatements):
 
         return write
 
+    def _altered(self, merged: MergedTable, shard: ShardId, table: Table, where: Where) -> MergedTable:
+        """Give the shard its structure behind a statement that is left out; the one before, if it is not understood."""
+        try:
+            return merged.altered(shard, self._merged_groups.definition(table, where))
+        except ShardError:
+            return merged
+
     def _with_new(self, merged: MergedTable, shard: ShardId, table: Table, where: Where) -> MergedTable:
         """Add a table that was created. Raises ShardError SHARD-045 where the target can't take its rows."""
         groups = self._merged_groups
         place, structure = replace(where, table=str(shard.table)), groups.definition(table, where)
         if fault := merged.fits(shard, structure):
             raise ShardError("SHARD-045", place, table.create_sql[:500], {"target": str(merged.target), "why": fault})
-        return groups.with_shard(merged, shard, structure, MergedTable.joined)
+        return groups.with_shard(merged, shard, structure, MergedTable.created)
 
     def _met(self, group: ShardingGroup, made: Table, like: TableName | None, begin: Position) -> int:
         """Return 0: a new table has met none of the waiting statements. `_with_new` compares it with the target."""
@@ -197,138 +253,3 @@ class OptimisticStatements(ShardedStatements):
 def _no_schema(_: str) -> str | None:
     """Return no structure: the effect on a table depends on the table's character set, not on its schema's."""
     return None
-
-
-# A change of a merged table in optimistic mode, made by one source: begin it, run its statement, close it.
-
-
-def begin_change(
-    groups: OptimisticGroups,
-    target: TableName,
-    at: Location,
-    tracker: SchemaTracker,
-    rules: StatementRules,
-    store: CheckpointStore,
-) -> tuple[Intent, bool] | None:
-    """Become the runner of the merged table's next change.
-
-    Returns its intent, and whether an earlier runner may have run part of it; None where nothing is to be run, because
-    the change is done already or another source makes it.
-
-    Raises what stops the source before the change: DdlError DDL-003, DDL-005, DDL-037, DDL-038, DDL-040 as
-    `plan_intent` and `in_targets_words`, ShardError SHARD-036 where rows of several shards would get values that none
-    of them has, SHARD-047 for a statement at a barrier whose effect is not computed. The change is given up then, so
-    that other sources may go on.
-    """
-    source = store.source
-    merged = groups.step(target, lambda one: _begun(groups, one, source))
-    runner = merged.runner
-    if runner is None or runner.source != source:
-        return None
-    if runner.begun is not None:
-        begun = Intent.from_dict(runner.begun)
-        place = str(at.position)
-        return replace(begun, position_begin=place, position_end=place), True
-    try:
-        intent = _intent(groups, merged, runner, at, tracker, rules, store)
-    except UnshardError:
-        groups.step(target, lambda one: one.given_up(source))
-        raise
-    if intent is None:
-        groups.step(target, lambda one: _ended(one, source))
-        groups.look_now()
-    return (intent, False) if intent is not None else None
-
-
-def end_change(groups: OptimisticGroups, target: TableName) -> Also:
-    """Return the write that records that the target has the change of this source.
-
-    It changes nothing if it runs twice, or if another source is the runner.
-    """
-    meta, source = groups.store.meta, groups.store.source
-
-    def write(cursor: Any) -> None:
-        move_merged(cursor, meta, target, lambda one: _ended(one, source))
-
-    return write
-
-
-def _begun(groups: OptimisticGroups, merged: MergedTable, source: str) -> MergedTable:
-    runner = merged.runner
-    if runner is not None:
-        return replace(merged, runner=replace(runner, source=source)) if not runner.source else merged
-    chosen = groups.chosen(merged)
-    if isinstance(chosen, MergedDecision):
-        chosen = merged.at_barrier(chosen, _behind_barrier(groups, merged, chosen))
-    return merged.begun(source, chosen) if chosen is not None else merged
-
-
-def _ended(merged: MergedTable, source: str) -> MergedTable:
-    runner = merged.runner
-    if runner is None or runner.source != source:
-        return merged
-    return merged.done(runner.change).noted(source)
-
-
-def _own_item(groups: OptimisticGroups, target: TableName, change: MergedChange | MergedDecision) -> DdlItem:
-    """Return the statement of a barrier or of a shard's change, as a shard of this source has met it."""
-    shards = change.barrier if isinstance(change, MergedDecision) else change.shards
-    tables = groups.keeper.group(target).tables
-    own = next(shard for shard in shards if shard.source == groups.store.source)
-    return tables[own.table].sequence.items[0]
-
-
-def _behind_barrier(groups: OptimisticGroups, merged: MergedTable, decision: MergedDecision) -> TableDefinition:
-    """Return the target's structure after the statement of a barrier. Raises ShardError SHARD-047."""
-    assert merged.after is not None
-    item = _own_item(groups, merged.target, decision)
-    where = Where(groups.store.source, str(merged.target), str(item.begin.position))
-    table = to_table(merged.after, merged.target, merged.dialect)
-    for one in statements_of(item):
-        try:
-            made = evaluate(one.ddl, _only(table), lambda _: None, merged.dialect).get(merged.target)
-        except NotUnderstoodError as error:
-            values = {"target": str(merged.target), "why": str(error)}
-            raise ShardError("SHARD-047", where, one.ddl.text[:500], values) from error
-        table = made if made is not None else table
-    return groups.definition(table, where)
-
-
-def _only(table: Table) -> Any:
-    return lambda name: table if name == table.name else None
-
-
-def _intent(
-    groups: OptimisticGroups,
-    merged: MergedTable,
-    runner: Runner,
-    at: Location,
-    tracker: SchemaTracker,
-    rules: StatementRules,
-    store: CheckpointStore,
-) -> Intent | None:
-    """Return the intent that runs the change; None where it needs no statement. Raises as `begin_change`."""
-    assert merged.after is not None
-    change, target = runner.change, merged.target
-    where = Where(store.source, str(target), str(at.position))
-    if change.barrier:
-        met = [replace(one, ddl=without_ignore(one.ddl)) for one in statements_of(_own_item(groups, target, change))]
-    else:
-        text = difference(target, merged.after, change.after, merged.dialect)
-        if not text:
-            return None
-        context = Context(target.schema, mariadb=merged.dialect.value == "mariadb", where=where)
-        upstream = UpstreamTable(to_table(merged.after, target, merged.dialect))
-        met = [RoutedDdl(classify_ddl(text, context), upstream if store.on_target(is_tidb) else None)]
-    statements = store.on_target(lambda c: in_targets_words(c, met, rules))
-    if not statements:
-        return None
-    names = frozenset(shard.table.table for shard in merged.shards)
-    place = at.position
-    intent = store.on_target(lambda c: plan_intent(c, tracker.place, statements, place, place, names))
-    columns = [name for step in intent.steps for name in filled_by_the_run(step)]
-    if columns and len(merged.shards) > 1 and store.on_target(lambda c: has_rows(c, target)):
-        cause = "; ".join(step.statement for step in intent.steps)[:500]
-        values = {"target": str(target), "columns": ", ".join(columns), "why": "the task is in optimistic mode"}
-        raise ShardError("SHARD-036", where, cause, values)
-    return intent

@@ -15,48 +15,43 @@ the target's structure shows how far it came, as after a death of the same owner
 
 A DDL that no operator has given differs from the upstream statement in two ways. IGNORE is left out, because keys that
 are distinct in each shard may be duplicates in the target. And where the statement fills rows with values that only its
-own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.statements.backfill`).
+own run makes (`ddl.backfill`), each source sets the values of its own rows after it (`sync.sharding.item_fills`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream, numbered
 from unshard.ddl.in_snapshot import left_to_run
-from unshard.ddl.intent import Again, Intent, Step
+from unshard.ddl.intent import Intent
 from unshard.ddl.parse import classify_ddl
-from unshard.ddl.pieces import StatementRules, given_pieces, parse_given
+from unshard.ddl.pieces import AlterOperation, StatementRules, given_pieces, parse_given
 from unshard.ddl.plan import plan_intent
 from unshard.ddl.prepare import RoutedDdl, UpstreamTable, for_target, in_targets_words
 from unshard.ddl.rewrite import without_ignore
-from unshard.ddl.statement import Context, Ddl, StatementKind
+from unshard.ddl.statement import Context, Ddl
 from unshard.ddl.tracker import SchemaTracker
-from unshard.errors import DdlError, ShardError, UnshardError, Where
-from unshard.model.table import Table, TableName
+from unshard.errors import DdlError
+from unshard.model.table import Table
 from unshard.mysql.structure import read_table
 from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper
 from unshard.shard.sequence import DdlItem
 from unshard.sync.checkpoint.store import CheckpointStore
-from unshard.sync.statements.backfill import (
-    NUMBERED,
-    Backfiller,
-    has_rows,
-    refused_fill,
-    unlike_fills,
-)
-from unshard.sync.statements.plan_record import ColumnBackfill
 from unshard.target.operators import Operator, OperatorKind
 
 
 def operator_for(group: ShardingGroup, store: CheckpointStore) -> Operator | None:
     """Return the pending operator at the position of the group's first DDL in any of the source's tables, or None."""
     items = [state.sequence.items[0] for state in group.tables.values() if state.sequence.items]
-    return next((one for one in store.operators() if any(_is_in(item, one) for item in items)), None)
+    return operator_in(items, store.operators())
+
+
+def operator_in(items: Collection[DdlItem], operators: Iterable[Operator]) -> Operator | None:
+    """Return the first of the operators whose position is in one of the items; None if there is none."""
+    return next((one for one in operators if any(_is_in(item, one) for item in items)), None)
 
 
 def _is_in(item: DdlItem, operator: Operator) -> bool:
@@ -118,11 +113,18 @@ def statements_for(
         own = _own(group, met, keeper, rules, store)
     if operator is None:
         return tuple(own)
-    context = replace(met[0].ddl.context, schema="")
-    parsed = (parse_given(text, context) for text in operator.sqls)
-    found = [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
+    found = operator_pieces(operator, met, tracker, rules)
     _, given = store.on_target(lambda c: for_target(c, found, tracker, rules))
     return (*store.on_target(lambda c: in_targets_words(c, given, rules)), *own)
+
+
+def operator_pieces(
+    operator: Operator, met: Sequence[RoutedDdl], tracker: SchemaTracker, rules: StatementRules
+) -> list[AlterOperation]:
+    """Return the operator's statements in place of those that a table has met. Raises DdlError DDL-026, DDL-033."""
+    context = replace(met[0].ddl.context, schema="")
+    parsed = (parse_given(text, context) for text in operator.sqls)
+    return [replace(piece, tracked=False) for ddl in parsed for piece in given_pieces(ddl, rules, tracker.get)]
 
 
 def _own(
@@ -139,77 +141,6 @@ def _own(
         return own
     there = store.on_target(lambda c: read_table(c, group.target))
     return own if there is None else list(left_to_run(own, there))
-
-
-def fills_of(
-    group: ShardingGroup,
-    intent: Intent | None,
-    keeper: LockKeeper,
-    store: CheckpointStore,
-    backfiller: Backfiller,
-    structure: Callable[[TableName], Table | None],
-) -> tuple[ColumnBackfill, ...]:
-    """Plan the column values that this source writes into its own rows after the group's DDL, whichever source runs it.
-
-    A table whose copy has the DDL needs none. `intent` is the owner's, None where another source runs the DDL.
-    `structure` returns a table of the source as of the main stream. Raises ShardError SHARD-036 where rows of several
-    shards would get values that none of them has, DdlError DDL-034 where rows of a single shard would, and the values
-    can't be written.
-    """
-    if not store.on_target(lambda c: has_rows(c, group.target)):
-        return ()
-    by_run = filled_by_the_run if keeper.several else filled_unlike_upstream
-    fills, why = [], ""
-    for name, state in sorted(group.tables.items()):
-        item = state.sequence.items[0]
-        if (form := item.payload["before"]) is None:
-            continue
-        later = state.next_behind(item.end.position)
-        known = later.payload["before"] if later is not None else state.last
-        after = Table.from_dict(known) if known is not None else structure(name)
-        steps = _upstream_steps(item, Table.from_dict(form), after) if after is not None else ()
-        if columns := tuple(
-            column for step in steps for column in by_run(step) if column not in (numbered(step) or ())
-        ):
-            fills.append(ColumnBackfill(name, columns))
-            why = why or backfiller.hindrance(fills[-1], after, store)
-    counted = _numbered(intent, group, keeper, store) if intent is not None else ()
-    if why or counted:
-        columns = tuple(dict.fromkeys((*counted, *(column for fill in fills for column in fill.columns))))
-        raise refused_fills(group, columns, NUMBERED if counted else why, several=keeper.several)
-    return tuple(fills)
-
-
-def _upstream_steps(item: DdlItem, before: Table, after: Table) -> Iterator[Step]:
-    """Yield the steps that the item's statements were on the source's table, under the target's name."""
-    for one in statements_of(item):
-        if one.ddl.kind is StatementKind.ALTER_TABLE:
-            name = one.ddl.tables[0].quoted
-            texts = {name: before.create_sql}, {name: after.create_sql}
-            yield Step(one.ddl.text, one.ddl.kind, Again.HARMLESS, *texts, one.ddl.context)
-
-
-def _numbered(intent: Intent, group: ShardingGroup, keeper: LockKeeper, store: CheckpointStore) -> tuple[str, ...]:
-    """Return the columns that the intent fills with AUTO_INCREMENT numbers that differ from the source's."""
-    assert group.ready is not None
-    if keeper.several:
-        names = {name for step in intent.steps for name in filled_by_the_run(step)}
-        return tuple(found[0] for step in intent.steps if (found := numbered(step)) and found[0] in names)
-    form = group.ready.payload["before"]
-    before = Table.from_dict(form) if form else None
-    find = partial(unlike_fills, target=group.target, upstream=before)
-    return tuple(name for step in intent.steps for name in store.on_target(partial(find, step=step))[1])
-
-
-def refused_fills(group: ShardingGroup, columns: Sequence[str], why: str, *, several: bool) -> UnshardError:
-    """Return ShardError SHARD-036, or DdlError DDL-034 where the target has a single shard."""
-    assert group.ready is not None
-    where = Where(group.source, str(group.target), str(group.ready.begin.position))
-    statement = "; ".join(group.ready.ddls)[:500]
-    if not several:
-        return refused_fill(where, columns, statement, why)
-    values = {"target": str(group.target), "columns": ", ".join(columns), "why": why}
-    return ShardError("SHARD-036", where, statement, values)
 
 
 def item_payload(before: Table | None, statements: Sequence[RoutedDdl]) -> dict[str, Any]:

@@ -12,6 +12,7 @@
 | `passing` | with `shard-mode` | what it means for sharding groups |
 | `group` | for a sharding DDL, run by the owner of its lock | schema and table of the target |
 | `merged` | for a change of a merged table, in optimistic mode | schema and table of the target; `group` is the same |
+| `released` | for a shard that goes on behind such a change | schema and table of the target, then of the shard |
 | `backfills` | where rows get values of the source after it | of each source table its name and columns, until done |
 | `handed_on` | where the owner was taken out of the task in the middle of it | true: the next owner finishes it |
 """
@@ -60,8 +61,9 @@ class StatementPlan:
 
     `intent`: the steps to run. `end`: the checkpoint after it. `changes`: structures. `online`: records of ghost
     tables. `operator`: the number of the operator that is applied. `passing`: its effect on groups that need not wait.
-    `group`: the target of a sharding DDL. `merged`: the merged table of a change in optimistic mode. `handed_on`:
-    another source finishes it. `backfills`: the values to copy afterwards.
+    `group`: the target of a sharding DDL. `merged`: the merged table of a change in optimistic mode. `released`: the
+    merged table and the shard that goes on. `handed_on`: another source finishes it. `backfills`: the values to copy
+    afterwards.
     """
 
     intent: Intent
@@ -74,6 +76,7 @@ class StatementPlan:
     handed_on: bool = False
     merged: TableName | None = None
     backfills: tuple[ColumnBackfill, ...] = ()
+    released: tuple[TableName, TableName] | None = None
 
     def with_done(self, steps: int) -> StatementPlan:
         """Return the plan with the first `done` steps of its intent done."""
@@ -101,6 +104,8 @@ class StatementPlan:
             form["group"] = name_form(self.group)
         if self.merged is not None:
             form["merged"] = form["group"] = name_form(self.merged)
+        if self.released is not None:
+            form["released"] = [part for name in self.released for part in name_form(name)]
         if self.handed_on:
             form["handed_on"] = True
         if self.backfills:
@@ -125,6 +130,7 @@ class StatementPlan:
             "handed_on" in form,
             name_of(form["merged"]) if "merged" in form else None,
             tuple(map(ColumnBackfill.of, form.get("backfills", ()))),
+            (name_of(form["released"][:2]), name_of(form["released"][2:])) if "released" in form else None,
         )
 
 

@@ -29,9 +29,8 @@ from unshard.shard.group import ShardingGroup
 from unshard.shard.lock_keeper import LockKeeper, Outcome
 from unshard.sync.batch.row_counts import Account
 from unshard.sync.checkpoint.store import Also, CheckpointStore, nothing
-from unshard.sync.sharding.optimistic import OptimisticGroups
-from unshard.sync.sharding.optimistic_statements import begin_change, end_change
-from unshard.sync.sharding.owner import fills_of, intent_for, operator_for, refused_fills
+from unshard.sync.sharding.item_fills import fills_of, refused_fills
+from unshard.sync.sharding.owner import intent_for, operator_for
 from unshard.sync.sharding.statements import Met, ShardedStatements, Shared
 from unshard.sync.sharding.table_owners import Ownership
 from unshard.sync.source_log.reader import LoggedDdl
@@ -121,7 +120,7 @@ class Statements:
         number = operator.number if operator is not None else None
         plan = StatementPlan(ready.intent, work.end, changes, wanted.online, number, passing, backfills=backfills)
         write_down(plan, at, store, again)
-        self._run(plan, store, resumed=False)
+        self.run(plan, store, resumed=False)
         self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self._close(plan, store, also)
         return True
@@ -188,7 +187,7 @@ class Statements:
         if intent is not None:
             plan = StatementPlan(intent, at, operator=operator, group=group.target, backfills=backfills)
             write_down(plan, at, store, again)
-            self._run(plan, store, resumed=resumed)
+            self.run(plan, store, resumed=resumed)
             self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
         self.touched = frozenset(group.tables)
         also, structures = self.sharded.groups.resolve(group, at), self.tables.take_changes(at.position)
@@ -196,46 +195,6 @@ class Statements:
             store.close(at, structures, Account(), also=also)
         else:
             store.move(at, structures, also=also)
-
-    def change_merged(self, target: TableName, at: Location, store: CheckpointStore) -> None:
-        """Run the change of a merged table that this source has to make, if any; the main stream is `at`."""
-        groups = self._optimistic()
-        found = begin_change(groups, target, at, self.tables.tracker, self.rules, store)
-        if found is None:
-            return
-        intent, resumed = found
-        plan = StatementPlan(intent, at, merged=target)
-        write_down(plan, at, store, None)
-        self._run(plan, store, resumed=resumed)
-        self._close_merged(plan, store)
-
-    def finish_merged(self, plan: StatementPlan, store: CheckpointStore) -> None:
-        """Finish a change of a merged table that an earlier process of this source has begun.
-
-        Where the source was taken out of the task meanwhile, another source finishes the change.
-        """
-        groups = self._optimistic()
-        assert plan.merged is not None
-        groups.load()
-        merged = groups.merged.get(plan.merged)
-        runner = merged.runner if merged is not None else None
-        if runner is not None and runner.source == self.source and not plan.handed_on:
-            self._run(plan, store, resumed=True)
-        self._close_merged(plan, store)
-
-    def _close_merged(self, plan: StatementPlan, store: CheckpointStore) -> None:
-        groups = self._optimistic()
-        assert plan.merged is not None
-        changes = self.tables.take_changes(plan.end.position)
-        store.close(plan.end, changes, Account(), also=end_change(groups, plan.merged))
-        self.touched = frozenset(groups.keeper.group(plan.merged).tables)
-        groups.load()
-        groups.look_now()
-
-    def _optimistic(self) -> OptimisticGroups:
-        assert self.sharded is not None
-        assert isinstance(self.sharded.groups, OptimisticGroups)
-        return self.sharded.groups
 
     def group_of(self, plan: StatementPlan) -> ShardingGroup | None:
         """Return the group whose DDL an open batch is, if this source is still the one to run it."""
@@ -251,7 +210,7 @@ class Statements:
             store.used = {plan.operator: "; ".join(step.statement for step in plan.intent.steps)}
         also, runs = self.sharded.again(plan, batch.begin) if self.sharded is not None else (None, True)
         if runs:
-            self._run(plan, store, resumed=True)
+            self.run(plan, store, resumed=True)
         waived = plan.group is not None and not runs and self._waived(plan.group, store)
         if also is not nothing and not waived:
             self.backfiller.bring_planned(plan, store, partial(self._refused, plan))
@@ -336,7 +295,8 @@ class Statements:
         self.rules.online.apply(online)
         return True
 
-    def _run(self, plan: StatementPlan, store: CheckpointStore, *, resumed: bool) -> None:
+    def run(self, plan: StatementPlan, store: CheckpointStore, *, resumed: bool) -> None:
+        """Run the steps of an open batch that are not done; `resumed`: an earlier process may have run the next one."""
         done = plan.intent.done
         tried = resumed
 
@@ -356,8 +316,9 @@ class Statements:
     def _refused(self, plan: StatementPlan, fill: ColumnBackfill, why: str) -> UnshardError:
         if plan.group is not None and self.sharded is not None:
             group = self.sharded.groups.keeper.group(plan.group)
+            assert group.ready is not None
             several = self.sharded.groups.locks(group).several
-            return refused_fills(group, fill.columns, why, several=several)
+            return refused_fills(self.source, group.target, group.ready, fill.columns, why, several=several)
         where = replace(plan.intent.context.where, table=str(fill.table))
         return refused_fill(where, fill.columns, "; ".join(step.statement for step in plan.intent.steps), why)
 

@@ -6,6 +6,9 @@
 | INSERT | DELETE | nothing; in safe mode DELETE (the row may be there by an earlier attempt) |
 | UPDATE or DELETE | INSERT or UPDATE | UPDATE (new values of the last) |
 | UPDATE or DELETE | DELETE | DELETE |
+| UPDATE_SET or DELETE | UPDATE_SET | UPDATE_SET (new values of the last) |
+
+Where an UPDATE of a table leaves columns as they are, it is an UPDATE_SET, unless the batch inserts its row.
 
 The first change shows whether the row existed before the batch, the last whether it exists after it (seeds/001 gives
 the pairs; they chain to these four). A change of the key is a DELETE and an INSERT by now. Ordered changes are not
@@ -47,7 +50,8 @@ def compact(changes: pa.Table, *, safe: bool = False) -> pa.Table:
     order = np.argsort(last)
     first, last = first[order], last[order]
     result = np.where(op[first] == Op.INSERT, np.int8(Op.INSERT), np.int8(Op.UPDATE))
-    result = np.where(op[last] == Op.DELETE, np.int8(Op.DELETE), result)
+    for own in (Op.DELETE, Op.UPDATE_SET):
+        result = np.where(op[last] == own, np.int8(own), result)
     kept = changes.take(pa.array(last)).combine_chunks()
     nothing = pa.nulls(len(last), pa.binary())
     kept = kept.set_column(changes.schema.get_field_index("op"), changes.schema.field("op"), pa.array(result))

@@ -7,6 +7,8 @@
 | UPDATE_BEFORE, UPDATE_AFTER | same | UPDATE |
 | UPDATE_BEFORE, UPDATE_AFTER | changed | DELETE of the old, INSERT of the new |
 | UPDATE_BEFORE, UPDATE_AFTER | ordered or tied table | UPDATE by `old_key`; by `key` where it is free |
+| UPDATE_BEFORE, UPDATE_AFTER | same, and the table's plan has `kept` columns | UPDATE_SET of the others; UPDATE of \
+all where the row is inserted in the batch too |
 
 `key` and `row` are written so that the texts of adjacent rows, as they lie in the Arrow buffer, are the list of a
 statement: `5,6,` for IN, `(`a`=1 AND `b`=2) OR ` for a composite key, `(1,'x'),` for VALUES.
@@ -18,7 +20,7 @@ each of five hundred shards. Then most of the time of encoding is the fixed cost
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,12 @@ def encode(
         free = ~in_order & (new_op != Op.DELETE)
         born = ties.born[index] if ties is not None else _born(new_op, keys, None if tables is None else tables[index])
         assigned = np.where(free, ~born, assigned)
+    stays = np.zeros(len(index), dtype=bool)
+    if plan.kept:
+        made = _made(new_op, keys, None if tables is None else tables[index]) if compact else stays
+        stays = (new_op == Op.UPDATE) & (in_order | ~made)
+        new_op = np.where(stays & ~assigned, np.int8(Op.UPDATE_SET), new_op)
+        assigned |= stays
     seq = batch.column(1).to_numpy(zero_copy_only=False)[index] * 2 + (op[index] == Op.UPDATE_AFTER)
     old_key = _old_keys(key, index, (new_op == Op.UPDATE) & in_order)
     columns = [
@@ -121,7 +129,7 @@ def encode(
         pa.array(seq),
         keys,
         old_key,
-        _rows(plan, chosen, assigned, (new_op != Op.DELETE) & ~assigned),
+        _rows(plan, chosen, assigned, (new_op != Op.DELETE) & ~assigned, stays),
         pa.array(in_order),
         pa.array(part),
     ]
@@ -147,6 +155,15 @@ def _born(op: np.ndarray, keys: pa.Array, tables: np.ndarray | None) -> np.ndarr
     """Return, by change, whether its table's first change of the row is an INSERT. Changes are in the log's order."""
     row = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return first_is_insert(op, row if tables is None else row * (int(tables.max(initial=0)) + 1) + tables)
+
+
+def _made(op: np.ndarray, keys: pa.Array, tables: np.ndarray | None) -> np.ndarray:
+    """Return, by change, whether any change of its row is an INSERT."""
+    row = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    row = row if tables is None else row * (int(tables.max(initial=0)) + 1) + tables
+    _, number = np.unique(row, return_inverse=True)
+    made: np.ndarray = (np.bincount(number, weights=op == Op.INSERT) > 0)[number]
+    return made
 
 
 def keys_of(plan: TablePlan, batch: pa.RecordBatch) -> pa.Array:
@@ -176,12 +193,22 @@ def _old_keys(key: pa.Array, index: np.ndarray, updated: np.ndarray) -> pa.Array
     return key.take(pa.array(np.maximum(index - 1, 0), mask=~updated))
 
 
-def _rows(plan: TablePlan, batch: pa.RecordBatch, assigned: np.ndarray, listed: np.ndarray) -> pa.Array:
-    """Return the new values as assignments, or as a VALUES tuple where they are `listed`; null for the rest."""
-    tuples = _scatter(_tuples(plan, batch, listed), listed)
-    if not assigned.any():
-        return tuples
-    return pc.coalesce(_scatter(assignments(plan, batch, assigned), assigned), tuples)
+def _rows(
+    plan: TablePlan, batch: pa.RecordBatch, assigned: np.ndarray, listed: np.ndarray, stays: np.ndarray
+) -> pa.Array:
+    """Return the new values as assignments, or as a VALUES tuple where they are `listed`; null for the rest.
+
+    Those of rows in `stays` leave out the columns that the plan keeps.
+    """
+    found = [_scatter(_tuples(plan, batch, listed), listed)]
+    if stays.any():
+        columns = tuple(name for name in plan.target.columns if name not in plan.kept)
+        own = replace(plan, target=replace(plan.target, columns=columns))
+        found.append(_scatter(assignments(own, batch, assigned & stays), assigned & stays))
+    whole = assigned & ~stays
+    if whole.any():
+        found.append(_scatter(assignments(plan, batch, whole), whole))
+    return pc.coalesce(*found) if len(found) > 1 else found[0]
 
 
 def _tuples(plan: TablePlan, batch: pa.RecordBatch, wanted: np.ndarray) -> pa.Array:
@@ -324,6 +351,7 @@ class Gathered:
             and bool(self.found) == (ties is not None)
             and self.plan.target == plan.target
             and self.plan.table.columns == plan.table.columns
+            and self.plan.kept == plan.kept
             and self.batches[0].schema.equals(batch.schema)
         )
 

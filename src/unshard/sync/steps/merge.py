@@ -9,6 +9,7 @@
 | UPDATE, free, several unique keys | the same after a query that locks its rows; where another key may be found \
 first, `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | UPDATE, ordered | `UPDATE … SET … WHERE … LIMIT 1` | one |
+| UPDATE_SET | `UPDATE … SET … WHERE …;UPDATE …` in one packet | many |
 | DELETE, table without key | `DELETE … WHERE … LIMIT 1` | one |
 | DELETE, table in a family of foreign keys | `DELETE … WHERE …` | one |
 | *in safe mode:* INSERT, UPDATE | `REPLACE INTO … VALUES (…),(…)` | many |
@@ -244,7 +245,8 @@ def _statements(
         upsert = op is Op.UPDATE and shape.multiple_rows and not _by_condition(columns, target, first)
         write = _sql if shape.multiple_rows else _single
         sql = write(columns, target, op, first, last)
-        yield Statement(sql, op, target.id, last - first, keys=keys, upsert=upsert)
+        kind = Op.UPDATE if op is Op.UPDATE_SET else op
+        yield Statement(sql, kind, target.id, last - first, keys=keys, upsert=upsert)
 
 
 def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
@@ -253,7 +255,7 @@ def _by_condition(columns: _Columns, target: TargetPlan, place: int) -> bool:
 
 
 def _keys(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> Keys | None:
-    if op is Op.DELETE:
+    if op in (Op.DELETE, Op.UPDATE_SET):
         return Keys(columns.key, target, start, end)
     if op is Op.UPDATE:
         texts = columns.old_key if columns.ordered[start] else columns.key
@@ -295,7 +297,7 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
     if columns.ordered[start]:
         where = _where(target, columns.old_key.slice(start, end))
         return b"UPDATE " + table + b" SET " + rows + b" WHERE " + where + b" LIMIT 1"
-    if target.by_condition:
+    if target.by_condition or op is Op.UPDATE_SET:
         return b";".join(
             b"UPDATE %b SET %b WHERE %b"
             % (table, columns.row.slice(at, at + 1), _where(target, columns.key.slice(at, at + 1)))
@@ -308,7 +310,7 @@ def _sql(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) ->
 
 def _single(columns: _Columns, target: TargetPlan, op: Op, start: int, end: int) -> bytes:
     """Return the statement of one change, in the simplest form."""
-    if op not in (Op.UPDATE, Op.DELETE):
+    if op not in (Op.UPDATE, Op.UPDATE_SET, Op.DELETE):
         return _sql(columns, target, op, start, end)
     old = op is Op.UPDATE and columns.ordered[start]
     where = b" WHERE " + _where(target, (columns.old_key if old else columns.key).slice(start, end)) + b" LIMIT 1"

@@ -42,8 +42,12 @@ def _with_constants(plan: TablePlan, images: PartialImages) -> PartialImages:
     """Return the images with the constants after all columns of the table."""
     if not plan.constants:
         return images
-    added = frozenset(range(len(plan.table.columns), len(plan.table.columns) + len(plan.constants)))
-    present = Present(*(None if numbers is None else numbers | added for numbers in images.present))
+    numbered = list(enumerate(plan.constants, len(plan.table.columns)))
+    added = frozenset(number for number, _ in numbered)
+    before, after = (None if numbers is None else numbers | added for numbers in images.present)
+    if before is not None and after is not None:
+        after -= {number for number, one in numbered if one.column.name in plan.kept}
+    present = Present(before, after)
     return replace(
         images,
         table=with_constants(images.table, plan.constants),

@@ -51,7 +51,7 @@ from unshard.sync.steps.safe_mode_moves import without_taken_over
 
 
 _RANK = np.zeros(8, dtype=np.int8)
-_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE]] = [0, 1, 2]
+_RANK[[Op.DELETE, Op.INSERT, Op.UPDATE, Op.UPDATE_SET]] = [0, 1, 2, 3]
 
 
 def order(changes: pa.Table) -> pa.Table:

@@ -1,0 +1,117 @@
+"""Plans the values that each source writes into its own rows after a DDL of a merged table.
+
+A statement for several tables runs once on the target. Where it fills rows with what only its run gives
+(`ddl.backfill`), that is not what each source's own run has given them. On the target's single table a statement fills
+in other values only where its session does not tell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from unshard.ddl.backfill import filled_by_the_run, filled_unlike_upstream, numbered
+from unshard.ddl.intent import Again, Intent, Step
+from unshard.ddl.statement import StatementKind
+from unshard.errors import ShardError, UnshardError, Where
+from unshard.model.table import Table, TableName
+from unshard.shard.group import ShardingGroup, TableState
+from unshard.shard.lock_keeper import LockKeeper
+from unshard.shard.sequence import DdlItem
+from unshard.sync.checkpoint.store import CheckpointStore
+from unshard.sync.sharding.owner import statements_of
+from unshard.sync.statements.backfill import NUMBERED, Backfiller, has_rows, refused_fill, unlike_fills
+from unshard.sync.statements.plan_record import ColumnBackfill
+
+StructureOf = Callable[[TableName], Table | None]
+"""Returns a table of the source as of the main stream."""
+
+
+def fills_of(
+    group: ShardingGroup,
+    intent: Intent | None,
+    keeper: LockKeeper,
+    store: CheckpointStore,
+    backfiller: Backfiller,
+    structure: StructureOf,
+) -> tuple[ColumnBackfill, ...]:
+    """Plan the column values that this source writes into its own rows after the group's DDL, whichever source runs it.
+
+    A table whose copy has the DDL needs none. `intent` is the owner's, None where another source runs the DDL. Raises
+    ShardError SHARD-036 where rows of several shards would get values that none of them has, DdlError DDL-034 where
+    rows of a single shard would, and the values can't be written.
+    """
+    if not store.on_target(lambda c: has_rows(c, group.target)):
+        return ()
+    fills, why = [], ""
+    for name, state in sorted(group.tables.items()):
+        fill, after = item_fill(name, state, structure, several=keeper.several)
+        if fill is not None:
+            fills.append(fill)
+            why = why or backfiller.hindrance(fill, after, store)
+    counted = _numbered(intent, group, keeper, store) if intent is not None else ()
+    if why or counted:
+        assert group.ready is not None
+        columns = tuple(dict.fromkeys((*counted, *(column for fill in fills for column in fill.columns))))
+        cause = NUMBERED if counted else why
+        raise refused_fills(group.source, group.target, group.ready, columns, cause, several=keeper.several)
+    return tuple(fills)
+
+
+def item_fill(
+    name: TableName, state: TableState, structure: StructureOf, *, several: bool
+) -> tuple[ColumnBackfill | None, Table | None]:
+    """Return the columns that the first statement of a table fills with other values on the target than on the source.
+
+    And the table's structure after the statement. `several`: one run fills the rows of several tables. AUTO_INCREMENT
+    columns are not among them.
+    """
+    by_run = filled_by_the_run if several else filled_unlike_upstream
+    item = state.sequence.items[0]
+    if (form := item.payload["before"]) is None:
+        return None, None
+    later = state.next_behind(item.end.position)
+    known = later.payload["before"] if later is not None else state.last
+    after = Table.from_dict(known) if known is not None else structure(name)
+    steps = list(_upstream_steps(item, Table.from_dict(form), after)) if after is not None else []
+    columns = tuple(name for step in steps for name in by_run(step) if name not in (numbered(step) or ()))
+    return ColumnBackfill(name, columns) if columns else None, after
+
+
+def _upstream_steps(item: DdlItem, before: Table, after: Table) -> Iterator[Step]:
+    """Yield the steps that the item's statements were on the source's table, under the target's name."""
+    for one in statements_of(item):
+        if one.ddl.kind is StatementKind.ALTER_TABLE:
+            name = one.ddl.tables[0].quoted
+            texts = {name: before.create_sql}, {name: after.create_sql}
+            yield Step(one.ddl.text, one.ddl.kind, Again.HARMLESS, *texts, one.ddl.context)
+
+
+def _numbered(intent: Intent, group: ShardingGroup, keeper: LockKeeper, store: CheckpointStore) -> tuple[str, ...]:
+    assert group.ready is not None
+    return numbered_by(intent, group.target, group.ready, store, several=keeper.several)
+
+
+def numbered_by(
+    intent: Intent, target: TableName, item: DdlItem, store: CheckpointStore, *, several: bool
+) -> tuple[str, ...]:
+    """Return the columns that the intent fills with AUTO_INCREMENT numbers that differ from the source's."""
+    if several:
+        names = {name for step in intent.steps for name in filled_by_the_run(step)}
+        return tuple(found[0] for step in intent.steps if (found := numbered(step)) and found[0] in names)
+    form = item.payload["before"]
+    before = Table.from_dict(form) if form else None
+    find = partial(unlike_fills, target=target, upstream=before)
+    return tuple(name for step in intent.steps for name in store.on_target(partial(find, step=step))[1])
+
+
+def refused_fills(
+    source: str, target: TableName, item: DdlItem, columns: Sequence[str], why: str, *, several: bool
+) -> UnshardError:
+    """Return ShardError SHARD-036, or DdlError DDL-034 where the target has a single shard."""
+    where = Where(source, str(target), str(item.begin.position))
+    statement = "; ".join(item.ddls)[:500]
+    if not several:
+        return refused_fill(where, columns, statement, why)
+    values = {"target": str(target), "columns": ", ".join(columns), "why": why}
+    return ShardError("SHARD-036", where, statement, values)

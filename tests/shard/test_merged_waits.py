@@ -1,0 +1,220 @@
+"""Why a shard waits in optimistic mode, what ends that, and how it is shown: pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from merged_world import NAME, A, B, C, World, behind, columns, definition
+
+from unshard.errors import ShardError
+from unshard.model.position import Location, Position
+from unshard.shard.group import ShardingGroup
+from unshard.shard.group_keeper import ShardingGroupKeeper
+from unshard.shard.merged_parts import OldRows, ShardId, StructureRequest, Wait, WaitKind
+from unshard.shard.merged_table import MergedTable
+from unshard.shard.sequence import DdlItem, same_but_for_places
+from unshard.shard.show_merged import merged_locks, waiting_shards
+
+MADE = "ADD COLUMN made DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP"
+RENAME = "RENAME COLUMN v TO w"
+
+
+def wait_of(world: World, shard: ShardId) -> Wait:
+    return world.table.evaluate().waits[shard]
+
+
+def skip(world: World, shard: ShardId) -> None:
+    world.table = world.table.force(shard, skip=True)
+    world.settle()
+
+
+@pytest.mark.parametrize(
+    ("change", "ran"),
+    [
+        (MADE, "ADD COLUMN `made` datetime DEFAULT NULL"),
+        ("ADD COLUMN u INT UNIQUE", "ADD COLUMN `u` int(11) DEFAULT NULL"),
+        ("ADD COLUMN n INT NOT NULL AUTO_INCREMENT, ADD KEY (n)", "ADD COLUMN `n` int(11) DEFAULT NULL"),
+        ("ADD COLUMN g INT AS (id) STORED", ""),
+        ("MODIFY v INT NOT NULL", "ALTER COLUMN `v` SET DEFAULT ''"),
+        ("MODIFY v VARCHAR(10) NOT NULL", ""),
+        ("DROP PRIMARY KEY, DROP COLUMN id", ""),
+        ("ADD UNIQUE KEY (v)", ""),
+        ("CONVERT TO CHARACTER SET latin1", ""),
+        ("COMMENT = 'x'", ""),
+    ],
+)
+def test_a_statement_that_is_left_out_of_the_target(change: str, ran: str) -> None:
+    """It ends the wait whatever the statement is, and neither this shard nor another one waits for it again."""
+    world = World(A, B, C)
+    world.alter(A, change)
+    assert wait_of(world, A).kind is WaitKind.SHARDS
+    skip(world, A)
+    assert not world.open
+    assert ran in "".join(world.ran)
+    assert bool(world.ran) == bool(ran)
+    world.alter(A, "ADD COLUMN more INT NOT NULL DEFAULT 3")
+    world.alter(B, "MODIFY v VARCHAR(60) NOT NULL")
+    assert not world.open
+    assert {"id", "v", "more"} <= columns(world.table.after).keys()
+
+
+def test_a_statement_of_a_column_that_is_of_another_type_elsewhere() -> None:
+    world = World(A, B)
+    world.alter(A, "ADD COLUMN c VARCHAR(10)")
+    world.alter(B, "ADD COLUMN c INT")
+    assert wait_of(world, B).kind is WaitKind.STRUCTURES
+    skip(world, B)
+    assert not world.open
+    assert world.table.shards[B].structure.column("c") is None, "its rows are written without it"
+    assert world.table.rules == {"c": "NULL"}
+
+
+def test_a_shard_that_fits_again_is_as_it_is() -> None:
+    world = World(A, B)
+    world.alter(A, MADE)
+    skip(world, A)
+    assert world.table.shards[A].fitted
+    world.alter(A, "MODIFY made DATETIME NULL")
+    assert not world.table.shards[A].fitted
+    world.alter(A, "DROP COLUMN made")
+    assert not world.open
+    assert columns(world.table.after).keys() == {"id", "v"}
+
+
+def test_another_shard_can_not_meet_it() -> None:
+    world = World(A, B)
+    world.alter(A, RENAME)
+    world.alter(B, "ADD COLUMN w VARCHAR(20) NOT NULL DEFAULT '', DROP COLUMN v")
+    assert wait_of(world, A) == Wait(
+        WaitKind.CANNOT, "s.t_1 of s1 can't meet it: it has no column v and has column w already"
+    )
+    skip(world, A)
+    assert not world.open
+    assert columns(world.table.after).keys() == {"id", "w"}
+
+
+def test_statements_that_differ_in_the_place_of_a_column_are_one() -> None:
+    world = World(A, B, C, base=definition_text("`a` int(11) DEFAULT NULL", "`b` int(11) DEFAULT NULL"))
+    for shard, place in ((A, "AFTER b"), (B, "FIRST"), (C, "")):
+        world.alter(shard, f"CHANGE a c INT {place}")
+    assert not world.open
+    assert columns(world.table.after).keys() == {"id", "v", "b", "c"}
+    world.alter(A, "CHANGE c c INT FIRST")
+    assert not world.open
+
+
+def definition_text(*more: str) -> str:
+    lines = ["`id` bigint(20) NOT NULL", "`v` varchar(20) NOT NULL", *more, "PRIMARY KEY (`id`)"]
+    return "CREATE TABLE `t` (\n  " + ",\n  ".join(lines) + "\n) ENGINE=InnoDB"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("CHANGE a c INT AFTER b", "CHANGE COLUMN a c INTEGER FIRST", True),
+        ("ADD COLUMN a INT FIRST, ADD b INT AFTER `x y`", "ADD a INT, ADD b INT", True),
+        ("ADD COLUMN a DECIMAL(9,2) FIRST", "ADD a DECIMAL(9,2) AFTER c", True),
+        ("ADD COLUMN a INT FIRST", "ADD a BIGINT FIRST", False),
+        ("ADD COLUMN first INT", "ADD COLUMN first INT FIRST", True),
+        ("DROP COLUMN first", "DROP COLUMN second", False),
+        ("DROP a, DROP first", "DROP a", False),
+        ("CHANGE a after INT", "CHANGE a c INT", False),
+    ],
+)
+def test_statements_without_the_places_of_columns(one: str, other: str, *, alike: bool) -> None:
+    texts = [[f"ALTER TABLE t {change}"] for change in (one, other)]
+    assert same_but_for_places(*texts) is alike
+
+
+def test_what_is_not_forced() -> None:
+    world = World(A, B)
+    with pytest.raises(ShardError, match="SHARD-050"):
+        world.table.force(A, skip=True)
+    world.alter(A, RENAME)
+    with pytest.raises(ShardError, match="SHARD-050"):
+        world.table.force(A)
+    both = world.table.ask(B, StructureRequest("b", behind(definition(), RENAME), "it renames", ("x",)))
+    decision = both.force(A, skip=True).evaluate()
+    assert decision.barrier == ()
+    asked = world.table.ask(
+        B, StructureRequest("b", behind(definition(), RENAME), "it renames", (f"ALTER TABLE `all`.`t` {RENAME}",))
+    )
+    begun = asked.begun("s1", asked.at_barrier(asked.evaluate(), behind(definition(), RENAME)))
+    with pytest.raises(ShardError, match="SHARD-050"):
+        begun.force(A, skip=True)
+
+
+def test_waits_that_end_by_themselves_are_no_conflicts() -> None:
+    kinds = {kind for kind in WaitKind if Wait(kind, "").is_conflict}
+    assert kinds == set(WaitKind) - {WaitKind.BUSY, WaitKind.UNKNOWN}
+
+
+def test_what_all_shards_have_afterwards_where_the_effect_is_not_computed() -> None:
+    """A column that the statement did not touch stays as wide as it is in the target."""
+    table = MergedTable(NAME).register(A, definition()).register(C, definition())
+    wide = behind(definition(), "MODIFY v VARCHAR(90) NOT NULL")
+    table = table.ask(A, StructureRequest("w", wide))
+    table = table.done(table.evaluate().changes[0])
+    for shard in (A, C):
+        after = behind(table.shards[shard].structure, "ADD COLUMN made DATETIME DEFAULT NOW(), ADD UNIQUE KEY u (v)")
+        table = table.ask(shard, StructureRequest(shard.source, after, "not computed", ("x",)))
+    change = table.at_barrier(table.evaluate(), None)
+    found = change.after.column("v")
+    assert found is not None
+    assert found.type.arguments == (90,)
+    assert [column.name for column in change.after.columns] == ["id", "v", "made"]
+    assert change.after.key("u") is not None
+    assert change.old_rows is OldRows.OF_ONE_RUN
+    assert table.done(change).shards[A].old_rows is OldRows.OF_ONE_RUN
+
+
+def test_rows_of_the_only_shard_have_what_its_own_statement_gives() -> None:
+    world = World(A)
+    world.alter(A, MADE)
+    assert world.table.shards[A].old_rows is OldRows.OF_ANOTHER_SESSION
+
+
+@pytest.mark.parametrize(
+    ("changes", "commands"),
+    [
+        ({A: RENAME}, ["skip"]),
+        ({A: RENAME, B: "RENAME COLUMN v TO x", C: RENAME}, ["skip", "skip", "skip"]),
+        ({A: "ADD COLUMN c INT DEFAULT 5", B: "ADD COLUMN c INT DEFAULT 7"}, ["exec"]),
+        ({A: "ADD COLUMN c VARCHAR(9)", B: "ADD COLUMN c INT"}, ["skip"]),
+    ],
+)
+def test_each_wait_tells_the_command_that_ends_it(changes: dict[ShardId, str], commands: list[str]) -> None:
+    world = World(A, B, C)
+    for shard, change in changes.items():
+        world.alter(shard, change)
+    (lock,) = merged_locks("task", world.table)
+    typed = [shlex.split(text) for text in re.findall(r"`(unshard ctl .*?)`(?= )", lock["help"])]
+    found = [words for words in typed if "unlock" in words]
+    assert [words[words.index("--action") + 1] for words in found] == commands
+    assert all("task-`all`.`t`" in words for words in found)
+
+
+def test_dm_shows_whose_statement_conflicts() -> None:
+    """`blockDDLOwner` and `owner` are DM's name of the shard, the message has DM's words."""
+    world = World(A, C)
+    world.alter(C, RENAME)
+    (lock,) = merged_locks("task", world.table)
+    assert lock["owner"] == "s2-`s`.`t`"
+    assert lock["DDLs"] == [f"ALTER TABLE `all`.`t` {RENAME}"]
+    assert (lock["synced"], lock["unsynced"]) == (["s2-`s`.`t`"], ["s1-`s`.`t_0`"])
+    (message,) = lock["mismatch"]
+    assert message.startswith(f"there will be conflicts if DDLs ALTER TABLE `all`.`t` {RENAME} of s.t of s2")
+    item = DdlItem(place(100), place(200), (f"ALTER TABLE `all`.`t` {RENAME}",), {"before": None})
+    group = ShardingGroup("s2", NAME).hold(C.table, item)
+    (shown,) = waiting_shards("task", ShardingGroupKeeper("s2").with_group(group), {NAME: world.table})
+    assert (shown.owner, shown.ddls) == ("s2-`s`.`t`", item.ddls)
+    assert shown.mismatch == (message,)
+    busy = world.table.begun("s1", world.table.at_barrier(world.table.evaluate(), definition()))
+    (shown,) = waiting_shards("task", ShardingGroupKeeper("s2").with_group(group), {NAME: busy})
+    assert (shown.owner, shown.mismatch) == ("s1", ())
+
+
+def place(offset: int) -> Location:
+    return Location(Position("bin.000001", offset), "")
