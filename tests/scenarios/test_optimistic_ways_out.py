@@ -12,12 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from support.operated_tasks import ctl
-from support.optimistic_runs import has_columns, merged_rows, optimistic, stopped, waits, write
+from support.optimistic_runs import columns, has_columns, merged_rows, optimistic, stopped, waits, write
 from support.shard_rig import ShardRig
 from support.shard_runs import Shards
 from support.task_runs import TaskRun, wait_until
+from unshard.api.status import Stage
 from unshard.cli.app import app
 from unshard.testing.tidb_server import TidbServer
+from unshard.worker.report import subtask_form
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
@@ -197,3 +199,26 @@ def test_an_effect_that_is_not_computed(rig: ShardRig) -> None:
         shards.alter(*shards.shards[0], "ADD COLUMN c INT")
         has_columns(run, shards, "id", "v", "a", "b", "c")
         shards.wait_in_step(run)
+
+
+def test_a_tool_of_dm_reads_whose_statement_conflicts(rig: ShardRig) -> None:
+    """DM's case of a column's place is no conflict here, whichever statement comes last."""
+    row = "id BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20) NOT NULL, a INT, b INT"
+    shards = optimistic(rig, row=row, tables=1)
+    with rig.run(shards) as run:
+        run.catch_up()
+        shards.alter("s1", 0, "CHANGE a c INT AFTER b")
+        waits(run, shards, "not met by")
+        (reading,) = (one for one in run.crew.readings() if one.source == "s1")
+        form = subtask_form(rig.name, Stage.RUNNING, "sync", None, reading).model_dump(by_alias=True)
+        statement = f"ALTER TABLE {shards.merged} CHANGE a c INT AFTER b"
+        assert form["unresolvedDDLLockID"] == f"{rig.name}-{shards.merged}"
+        assert form["sync"]["blockDDLOwner"] == f"s1-{shards.at(0)}"
+        assert list(form["sync"]["blockingDDLs"]) == [statement]
+        assert form["sync"]["conflictMsg"].startswith(f"there will be conflicts if DDLs {statement} of ")
+        shards.alter("s2", 0, "CHANGE a c INT FIRST")
+        shards.alter("s1", 0, "CHANGE c c INT FIRST")
+        shards.alter("s2", 0, "CHANGE c c INT AFTER b")
+        shards.wait_in_step(run)
+        go_on(run, shards)
+        assert set(columns(shards)) == {"id", "v", "b", "c"}

@@ -54,7 +54,7 @@ class MergedRuns:
             case ReleaseTable():
                 self.release(step, at)
             case ChangeTarget(target):
-                self.change(target, at)
+                return self.change(target, at)
             case OperateRequest():
                 assert isinstance(self.statements.sharded, OptimisticStatements)
                 self.statements.sharded.operate(step, self.statements.tables.tracker, self.statements.rules)
@@ -63,14 +63,14 @@ class MergedRuns:
                 raise error
         return True
 
-    def change(self, target: TableName, at: Location, again: OpenBatch | None = None) -> None:
-        """Run the change of a merged table that this source has to make, if any; the main stream is `at`.
+    def change(self, target: TableName, at: Location, again: OpenBatch | None = None) -> bool:
+        """Run the change of a merged table that this source has to make; the main stream is `at`. Return if it did.
 
         `again`: the batch that is open with what was to be done before. Raises as `MergedChanges.begin`.
         """
         begun = self._changes.begin(target, at, again=again is not None)
         if begun is None:
-            return
+            return False
         if begun.operator is not None:
             steps = begun.intent.steps if begun.intent is not None else ()
             self.store.used = {begun.operator.number: "; ".join(step.statement for step in steps) or "left out"}
@@ -79,6 +79,7 @@ class MergedRuns:
             write_down(plan, at, self.store, again)
             self.statements.run(plan, self.store, resumed=begun.resumed)
         self._close(plan, is_open=begun.intent is not None or again is not None)
+        return True
 
     def finish(self, batch: OpenBatch) -> None:
         """Finish a batch that an earlier process of this source has left open.
