@@ -2,14 +2,14 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-.PHONY: help setup build demo test test-mysql test-tidb lint format bench docs wheel lock clean
+SUITES := faults cluster page docs storms mysql tidb
+.PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench docs wheel lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
-TESTS ?= tests
-JOBS ?= 3
+TESTS =
 TARGET = mariadb
-PYTEST = $(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+RUN = PYTHONPATH=tests $(BIN)/python -m suites.run
 CONFTESTS := $(subst /,.,$(basename $(wildcard tests/conftest.py tests/*/conftest.py)))
 KERNELS := $(wildcard src/unshard/kernels/*.py src/unshard/kernels/*.pxd)
 
@@ -24,18 +24,15 @@ demo: setup ## two sources with live writes, merged into one target, and the pro
 	@test $(TARGET) != tidb || tools/test-servers tidb
 	@$(BIN)/unshard demo --target $(TARGET)
 
-test: setup ## run the tests; TESTS=tests/relay runs a part, JOBS=0 one after the other
-	@tools/system-packages browser || echo "Without Chromium the tests of the page in a browser are left out."
-	@$(PYTEST) $(TESTS)
+test: setup ## the tests that every change must pass; TESTS=tests/relay runs all tests of a part
+	@$(if $(TESTS),$(BIN)/python -m pytest -q --numprocesses $(or $(JOBS),2) --dist loadfile $(TESTS),$(RUN) test)
 
-test-mysql: setup ## the tests with real servers of MySQL and MariaDB, old and new, which it fetches into .servers/ first
-	@tools/test-servers mysql
-	@$(PYTEST) tests/mysql_server
+test-all: setup ## every test: `make test`, and the suites test-faults, test-cluster and so on
+	@$(RUN) all
 
-test-tidb: setup ## the tests with a real TiDB as the target, and tests/tidb_server/selected.txt of the others; builds it first (Go)
-	@tools/test-servers tidb
-	@$(PYTEST) tests/tidb_server
-	@UNSHARD_TEST_TARGET=tidb $(PYTEST) @tests/tidb_server/selected.txt
+# Killed processes, clusters of processes, the page in Chromium, walked tutorials, random storms, real MySQL and TiDB.
+$(SUITES:%=test-%): test-%: setup
+	@$(RUN) $*
 
 lint: setup ## ruff and mypy over everything
 	@$(BIN)/ruff check .
@@ -62,7 +59,7 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	  --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
 clean: ## remove everything that was built, .venv too
-	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf $(VENV) build dist src/*.egg-info src/unshard/kernels/*.so .pytest_cache .mypy_cache .ruff_cache .test-records
 
 $(VENV)/.libraries: requirements.lock tools/python tools/system-packages
 	@echo "setting up, some minutes the first time: Python libraries into $(VENV)"

@@ -15,6 +15,7 @@ from unshard.cli.demo.proof import AppliedCounts, OpenBatchCount, Proof, Sum
 from unshard.model.position import Position
 
 
+@pytest.mark.docs
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.recovery
@@ -22,6 +23,7 @@ def test_the_demo_kills_goes_on_and_proves_it() -> None:
     assert "In the target's own binlog stand" in assert_demo_proves()
 
 
+@pytest.mark.docs
 @pytest.mark.server
 @pytest.mark.spark
 @pytest.mark.recovery
@@ -52,6 +54,7 @@ def test_ctrl_c_ends_the_demo_and_all_that_it_started() -> None:
     assert not Path(folder).exists()
 
 
+@pytest.mark.docs
 @pytest.mark.server
 def test_a_target_whose_program_is_missing_ends_the_demo_with_what_to_do(tmp_path: Path) -> None:
     environment = {**os.environ, "UNSHARD_TIDB_ROOT": str(tmp_path), "TMPDIR": str(tmp_path)}

@@ -20,7 +20,7 @@ from unshard.testing.hold import row_held, stands_still
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
 LEASE, TTL = 2.0, 6.0
 

@@ -7,6 +7,7 @@ again to die at the next, and at the end the two servers' binlogs tell about all
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -81,9 +82,30 @@ def die_at(files: TaskFiles, place: str) -> None:
         command.dies(place)
 
 
+@pytest.mark.faults
 def test_every_death_leaves_every_change_applied_once(
     source: MariadbServer, target: MariadbServer, tmp_path: Path
 ) -> None:
+    live_and_die(source, target, tmp_path, COPY_PLACES, SYNC_PLACES, STATEMENT_PLACES, XA_PLACES)
+
+
+def test_a_death_in_the_copy_in_sync_and_in_a_statement(
+    source: MariadbServer, target: MariadbServer, tmp_path: Path
+) -> None:
+    """The quick form of the test above: one SIGKILL of each kind."""
+    live_and_die(source, target, tmp_path, ["load-piece-commit"], ["sync-chunk-commit:2"], ["ddl-execute-after"], [])
+
+
+def live_and_die(
+    source: MariadbServer,
+    target: MariadbServer,
+    folder: Path,
+    copy: Sequence[str],
+    sync: Sequence[str],
+    statements: Sequence[str],
+    xa: Sequence[str],
+) -> None:
+    """Kill one task at each of these crash points in turn and start it again; then every change is there once."""
     works = [
         Workload(source, WorkPlan("life", SHAPES["sysbench"], threads=1, large_rows=90)),
         Workload(source, WorkPlan("tied", SHAPES["several_unique"], threads=1, tables=1, large_rows=20)),
@@ -94,23 +116,23 @@ def test_every_death_leaves_every_change_applied_once(
         work.fill(400)
     names = [name for work in works for name in work.plan.names]
     files = TaskFiles(
-        tmp_path,
+        folder,
         "life",
         {"s1": source},
         target,
         ("life_1", "tied_1", "bare_1"),
         syncer={"compact": False, "batch": 10, "worker-count": 3},
     ).write()
-    for place in COPY_PLACES:
+    for place in copy:
         die_at(files, place)
     with at_work(*works, share=0.05):
-        for place in SYNC_PLACES:
+        for place in sync:
             die_at(files, place)
-        for number, place in enumerate(STATEMENT_PLACES):
+        for number, place in enumerate(statements):
             source.run(f"ALTER TABLE life_1.table_1 ADD later_{number} INT")
             source.run(f"UPDATE life_1.table_1 SET later_{number} = {number} ORDER BY id LIMIT 5")
             die_at(files, place)
-        for number, place in enumerate(XA_PLACES):
+        for number, place in enumerate(xa):
             source.run(
                 f"XA START '{number}'",
                 # none of the ids that the work goes on to give
@@ -119,13 +141,17 @@ def test_every_death_leaves_every_change_applied_once(
                 f"XA PREPARE '{number}'",
             )
             die_at(files, place)
-        for number in range(len(XA_PLACES)):
+        for number in range(len(xa)):
             source.run(f"XA COMMIT '{number}'")
     with Command(files) as command:
         command.catch_up()
         command.interrupt()
         assert command.wait() == 0, command.text
     assert_exactly_once(source, target, names)
-    assert target.query("SELECT COUNT(*) FROM information_schema.COLUMNS WHERE COLUMN_NAME LIKE 'later%'") == [
-        (len(STATEMENT_PLACES),)
-    ]
+    later = (
+        "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'life_1' AND COLUMN_NAME LIKE 'later%'"
+    )
+    assert target.query(later) == [(len(statements),)]
+    for server in (source, target):
+        server.run(*(f"DROP DATABASE {name}" for name in ("life_1", "tied_1", "bare_1")))
+    target.run(f"DROP DATABASE {files.meta}")

@@ -19,7 +19,7 @@ from unshard.testing.hold import row_held, stands_still
 from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 STOP_SECONDS = 45  # less than what a server lets wait for a lock: nobody waits until that is over
 
 

@@ -13,7 +13,7 @@ from shard_processes import REFUSED, Process
 from task_runs import TaskFiles, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 
 
 def is_frozen(process: Process) -> bool:

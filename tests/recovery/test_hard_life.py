@@ -22,7 +22,7 @@ from unshard.testing.servers import MariadbServer
 from unshard.testing.shapes import SHAPES
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 KILLS = int(os.environ.get("UNSHARD_KILLS", "4"))
 AWAY_SECONDS = float(os.environ.get("UNSHARD_AWAY_SECONDS", "2"))
 TARGET_ENDS = os.environ.get("UNSHARD_TARGET_ENDS", "kill")

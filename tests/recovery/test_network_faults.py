@@ -23,7 +23,7 @@ from unshard.testing.proxy import FaultProxy
 from unshard.testing.servers import MariadbServer
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.faults]
 PATIENCE_SECONDS = 2
 
 

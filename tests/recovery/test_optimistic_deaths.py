@@ -58,6 +58,7 @@ def write(shards: Shards, source: str, table: int, number: int) -> None:
     shards.update(source, table, number // 2, change)
 
 
+@pytest.mark.faults
 def test_every_death_leaves_all_rows(rig: ShardRig) -> None:
     shards = optimistic(rig, syncer={"batch": 2, "checkpoint-flush-interval": 600})
     with rig.run(shards) as run:
@@ -76,6 +77,7 @@ def test_every_death_leaves_all_rows(rig: ShardRig) -> None:
         in_step(run, shards)
 
 
+@pytest.mark.storms
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_statements_rows_stops_and_starts(rig: ShardRig, seed: int) -> None:
     chosen = random.Random(seed)

@@ -88,6 +88,7 @@ def test_every_end_leaves_every_change_applied_once(
     assert_each_once(shards, source, target)
 
 
+@pytest.mark.faults
 def test_every_death_leaves_every_change_applied_once(
     shards: Shards, spark: SparkSession, source: MariadbServer, target: MariadbServer
 ) -> None:

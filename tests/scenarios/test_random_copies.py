@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from copy_storm import CopyStorm
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 SEEDS = (1, 2, 3)
 KILLED_SEEDS = tuple(range(21, 21 + int(os.environ.get("UNSHARD_KILLED_SEEDS", "1"))))
 LIVES = 3

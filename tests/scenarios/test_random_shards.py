@@ -20,7 +20,7 @@ from shard_terms import Terms
 from task_runs import TaskFiles
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.storms]
 FEW = 9
 TERMS = {
     396: Terms(schemas=2, ghosts=True),

@@ -21,7 +21,7 @@ from unshard.testing.shapes import SHAPES
 from unshard.testing.spark_cluster import SparkCluster, SparkProcess
 from unshard.testing.workload import Workload, WorkPlan
 
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.recovery, pytest.mark.cluster]
 
 PASSWORD = "s3cret-of-the-target"
 

@@ -23,7 +23,7 @@ from unshard.spark.session import slots, spark_session
 from unshard.testing.proxy import FaultProxy
 from unshard.testing.spark_cluster import SparkProcess
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 HIDDEN = Path("/proc/self/cwd/hidden")
 
 

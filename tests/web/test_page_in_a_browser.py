@@ -59,6 +59,7 @@ def opened(browser: Browser, page: PageServed, theme: str = "light", *, script: 
     return tab, wrong
 
 
+@pytest.mark.page
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_on_any_screen(browser: Browser, served_page: PageServed, theme: str) -> None:
     served_page.set(status(2000, wrong=True, locked=True))
@@ -101,6 +102,7 @@ def test_a_task_is_paused_and_stopped_by_hand(browser: Browser, served_page: Pag
         tab.context.close()
 
 
+@pytest.mark.page
 def test_what_changes_is_shown_without_a_reload(browser: Browser, served_page: PageServed) -> None:
     served_page.set(status())
     tab, wrong = opened(browser, served_page)
@@ -129,6 +131,7 @@ def test_it_reads_without_javascript(browser: Browser, served_page: PageServed) 
     tab.context.close()
 
 
+@pytest.mark.page
 def test_a_lost_connection_is_told(browser: Browser, tmp_path: Path) -> None:
     with page_served(tmp_path, status()) as page:
         tab, _ = opened(browser, page)

@@ -13,7 +13,7 @@ import pytest
 from task_runs import Command, TaskFiles, wait_until
 from unshard.testing.servers import MariadbServer, ThrowawayServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.page]
 
 
 @pytest.fixture
