@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # tests start a hundred processes, each of which would compile all modules again
-SUITES := faults cluster page docs storms mysql tidb
+SUITES := faults cluster page docs scenarios storms mysql tidb
 .PHONY: help setup build demo test test-all $(SUITES:%=test-%) lint format bench docs wheel lock clean
 
 VENV := .venv
@@ -30,7 +30,7 @@ test: setup ## the tests that every change must pass; TESTS=tests/relay runs all
 test-all: setup ## every test: `make test`, and the suites test-faults, test-cluster and so on
 	@$(RUN) all
 
-# Killed processes, clusters of processes, the page in Chromium, walked tutorials, random storms, real MySQL and TiDB.
+# tests/suites/catalogue.py tells what each of them holds.
 $(SUITES:%=test-%): test-%: setup
 	@$(RUN) $*
 

@@ -49,6 +49,7 @@ def with_keys(files: TaskFiles, keys: dict[str, Any], **instance: Any) -> TaskFi
     return replace(files, keys={**files.keys, **keys}, instance=instance).write()
 
 
+@pytest.mark.scenarios
 def test_rows_without_a_key_are_compared_as_a_multiset(files: TaskFiles, spark: SparkSession) -> None:
     on(files, both="CREATE TABLE t (a INT, b VARCHAR(9)); INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, NULL), (3, 'y')")
     assert compared(files, spark).exit_code == 0
@@ -216,6 +217,7 @@ def test_a_source_that_is_gone(files: TaskFiles, spark: SparkSession) -> None:
     assert [error.code for error in found.errors] == ["SOURCE-001"]
 
 
+@pytest.mark.faults
 def test_a_source_that_goes_in_the_middle(files: TaskFiles, schema: str, tmp_path: Path, spark: SparkSession) -> None:
     """What was found until then is told, and nothing is called equal."""
     with MariadbServer({"gtid_domain_id": "7"}) as lost:

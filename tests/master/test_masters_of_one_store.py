@@ -16,6 +16,8 @@ from unshard.master.state import TaskRow
 from unshard.master.store import Store
 from unshard.testing.servers import MariadbServer
 
+pytestmark = pytest.mark.cluster
+
 LEASE = 6.0
 
 

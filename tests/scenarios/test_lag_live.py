@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from task_runs import TaskFiles, TaskRun, wait_until
 from unshard.testing.servers import MariadbServer
 
-pytestmark = [pytest.mark.server, pytest.mark.spark]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.scenarios]
 CLOCK_SECONDS = 0.5
 
 

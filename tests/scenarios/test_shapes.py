@@ -32,7 +32,9 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["as it comes", *(pytest.param(way, marks=pytest.mark.scenarios) for way in WAYS if way != "as it comes")]
+)
 def test_every_shape_arrives_while_writers_go_on(
     way: str,
     spark: SparkSession,
@@ -70,6 +72,7 @@ def noted_plans(sync: SyncUnit, let_go: Event) -> list[BatchPlan]:
     return plans
 
 
+@pytest.mark.scenarios
 def test_the_shuffle_gives_what_keeping_ones_own_gives(
     spark: SparkSession,
     source_server: MariadbServer,
@@ -99,6 +102,7 @@ def test_the_shuffle_gives_what_keeping_ones_own_gives(
     assert max(len(plan.ranges) for plan in plans) == 5
 
 
+@pytest.mark.scenarios
 def test_large_transactions_arrive_in_slices(
     spark: SparkSession,
     source_server: MariadbServer,

@@ -80,6 +80,7 @@ def kept(files: TaskFiles) -> list[Any]:
     return files.target.query(f"SELECT xid FROM `{files.meta}`.`{files.name}_prepared_xa`")
 
 
+@pytest.mark.scenarios
 def test_rows_come_with_the_commit_and_once(
     spark: SparkSession,
     source_server: MariadbServer,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-BESIDE: Final = ("faults", "cluster", "page", "docs", "storms")
+BESIDE: Final = ("faults", "cluster", "page", "docs", "scenarios", "storms")
 """Marks of suites beside `make test`. A test with one of them is left out of `make test`."""
 
 HOUSE: Final = ("tests/test_tidy.py", "tests/test_docs.py", "tests/test_advice.py", "tests/docs", "tests/packaging")
@@ -84,6 +84,7 @@ SUITES: Final = (
     _beside("cluster", "masters, workers and ctl as processes"),
     _beside("page", "the page in Chromium", _BROWSER),
     _beside("docs", "the tutorials and the demo, walked"),
+    _beside("scenarios", "whole tasks in more shapes of tables, statements and settings"),
     _beside("storms", "random copies, shards, rows and statements"),
     Suite(
         "mysql",

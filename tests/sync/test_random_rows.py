@@ -12,7 +12,7 @@ import pytest
 from carried_rows import carry_random_rows
 from unshard.testing.servers import MariadbServer
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.storms]
 SEEDS = 6
 
 
